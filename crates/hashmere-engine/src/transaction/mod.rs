@@ -13,9 +13,9 @@ pub(crate) mod snapshot;
 
 use crate::engine::{number_of, step, Engine, KeyHash, Part, Rounds, TransactionOutcome};
 use crate::error::{ReadError, WriteError};
-use crate::transaction::notes::{emptied, Write, Written, NO_ROOT};
+use crate::transaction::notes::{emptied, Entry, Write, Written, NO_ROOT};
 use crate::transaction::snapshot::Seen;
-use crate::types::{Attributes, Counter, Item, Metadata, Ttl};
+use crate::types::{Attributes, Counter, Item, Ttl};
 use hashmere_mem::{Host, Mem};
 
 pub use notes::Notes;
@@ -66,22 +66,23 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// Reads a key of the store that was not read before, and remembers what it was and where. `None`: nothing is
     /// known, and [`look`](Self::look) is to find out.
     #[inline(always)]
-    fn look_first(&mut self, entry: usize) -> Option<(Vec<u8>, Metadata)> {
-        let noted = &self.notes.entries[entry];
-        if noted.seen.is_some() || !matches!(noted.write, Write::None) {
+    fn look_first(&mut self, entry: usize) -> Option<Vec<u8>> {
+        let Notes { entries, bytes, .. } = &mut *self.notes;
+        let Entry { key, kh, seen, lookup, write: Write::None, .. } = entries.get_mut(entry)? else { return None };
+        if seen.is_some() {
             return None;
         }
-        let (value, metadata, lookup) = self.engine.read_for_transaction(self.notes.key(entry), noted.kh)?;
-        let noted = &mut self.notes.entries[entry];
-        // The version of the bucket says something of a key that is absent.
-        noted.seen = Some(Seen { version: 0, metadata: Some(metadata) });
-        noted.lookup = Some(lookup);
-        Some((value, metadata))
+        self.engine.read_for_transaction(&bytes[key.clone()], *kh, |metadata, found| {
+            // The version of the bucket says something of a key that is absent.
+            *seen = Some(Seen { version: 0, metadata: Some(metadata) });
+            *lookup = Some(found);
+        })
     }
 
     /// Reads a key of the store, and remembers what it was.
     fn look(&mut self, entry: usize) -> Result<Option<Item>, WriteError> {
-        if let Some((value, metadata)) = self.look_first(entry) {
+        if let Some(value) = self.look_first(entry) {
+            let metadata = self.notes.entries[entry].seen.as_ref().and_then(|seen| seen.metadata).unwrap_or_default();
             return Ok(Some(Item { value, metadata }));
         }
         let kh = self.notes.entries[entry].kh;
@@ -122,7 +123,7 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// [`WriteError::Conflict`]: the key has changed since the transaction read it first. Those of reading.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
         let entry = self.entry(key)?;
-        if let Some((value, _)) = self.look_first(entry) {
+        if let Some(value) = self.look_first(entry) {
             return Ok(Some(value));
         }
         Ok(self.now(entry)?.map(|now| now.value))

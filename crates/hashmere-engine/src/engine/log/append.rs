@@ -261,14 +261,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[inline(always)]
-    pub(in crate::engine) fn write_with_header(
-        &self,
-        offset: u64,
-        key: &[u8],
-        head: Head,
-        header: RecordHeader,
-        large: bool,
-    ) -> Draft {
+    fn write_with_header(&self, offset: u64, key: &[u8], head: Head, header: RecordHeader, large: bool) -> Draft {
         let bytes = header.bytes();
         // The padding of the last word is zero: equal records are equal bytes.
         self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);

@@ -32,34 +32,31 @@ pub(super) struct Step {
     part: usize,
 }
 
+/// By how much a step changes the counts.
+struct Growth {
+    items: i64,
+    bytes: i64,
+}
+
 impl Step {
     #[inline(always)]
-    fn of(part: &Part<'_>, number: usize) -> Step {
-        let mut step = Step {
-            slot: part.site.free.unwrap_or(0),
-            old: Slot::EMPTY,
-            new: Slot::EMPTY,
-            record: 0,
-            word: 0,
-            least: 0,
-            version: 0,
-            keeps_version: false,
-            lock: part.lock,
-            part: number,
+    fn of(part: &Part<'_>, number: usize) -> (Step, Growth) {
+        let (slot, old, version, lost, freed) = match &part.site.found {
+            Some(found) => (found.slot_offset, found.slot, found.version(), 1, found.bytes()),
+            None => (part.site.free.unwrap_or(0), Slot::EMPTY, 0, 0, 0),
         };
-        if let Some(found) = &part.site.found {
-            (step.slot, step.old, step.version) = (found.slot_offset, found.slot, found.version());
-        }
-        match &part.becomes {
-            Becomes::Put(draft) | Becomes::Refresh(draft) => {
-                (step.record, step.word, step.least) = (draft.offset, draft.word, draft.least);
-                step.new = Slot::new(part.site.hash, draft.offset);
-                step.keeps_version = matches!(part.becomes, Becomes::Refresh(_)) && !step.old.is_empty();
-            }
-            Becomes::Gone(Some(tombstone)) => (step.record, step.word) = (tombstone.offset, tombstone.word),
-            Becomes::Gone(None) | Becomes::Same => {}
-        }
-        step
+        let (record, word, least, gained, filled) = match &part.becomes {
+            Becomes::Put(draft) | Becomes::Refresh(draft) => (draft.offset, draft.word, draft.least, 1, draft.bytes),
+            Becomes::Gone(Some(tombstone)) => (tombstone.offset, tombstone.word, 0, 0, 0),
+            Becomes::Gone(None) | Becomes::Same => (0, 0, 0, 0, 0),
+        };
+        let new = if gained == 0 { Slot::EMPTY } else { Slot::new(part.site.hash, record) };
+        let keeps_version = matches!(part.becomes, Becomes::Refresh(_)) && !old.is_empty();
+        let lock = part.lock;
+        (
+            Step { slot, old, new, record, word, least, version, keeps_version, lock, part: number },
+            Growth { items: gained - lost, bytes: filled as i64 - freed as i64 },
+        )
     }
 }
 
@@ -72,13 +69,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if !part.changes() {
                 continue;
             }
-            let step = Step::of(part, number);
-            if let Some(found) = &part.site.found {
-                (items, bytes) = (items - 1, bytes - found.bytes() as i64);
-            }
-            if let Some(draft) = part.becomes.draft() {
-                (items, bytes) = (items + 1, bytes + draft.bytes as i64);
-            }
+            let (step, growth) = Step::of(part, number);
+            (items, bytes) = (items + growth.items, bytes + growth.bytes);
             self.write_cell(held, [step.slot, step.old.0, step.new.0, step.record]);
             held.steps.push(step);
         }
@@ -87,7 +79,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             for (number, part) in parts.iter().enumerate().filter(|(_, part)| !part.changes()) {
                 let Some(tombstone) = part.becomes.written() else { continue };
                 self.write_cell(held, [0, 0, 0, tombstone.offset]);
-                held.steps.push(Step { slot: 0, ..Step::of(part, number) });
+                held.steps.push(Step { slot: 0, ..Step::of(part, number).0 });
             }
         }
         for index in held.steps.len() as u64..held.list.cells {

@@ -6,10 +6,10 @@
 //! aside*, with its head in its entry, where a repair finds it.
 
 use crate::engine::client::writer_state::OpenSegment;
-use crate::engine::transact::Part;
+use crate::engine::transact::{Becomes, Change, Part};
 use crate::engine::{Draft, Engine, KeyHash, Writer};
 use crate::error::WriteError;
-use hashmere_format::record::Head;
+use hashmere_format::record::{field, Head};
 use hashmere_format::row;
 use hashmere_format::segment;
 use hashmere_mem::{Host, Mem};
@@ -33,8 +33,42 @@ pub(super) struct Drafts {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Writes head and key of one more draft; the value is the caller's to write, and [`seal`](Self::seal) follows.
+    /// Writes the whole draft of a short record without attributes behind the head of the open segment, where there is
+    /// no checksum and no fixed length. `false`: it is another one, or does not fit there.
     #[inline(always)]
+    pub(super) fn draft_plain(&self, writer: &mut Writer, drafts: &mut Drafts, part: &mut Part<'_>) -> bool {
+        let Change::Put(value) = &part.change else { return false };
+        let lengths = self.layout.lengths;
+        let has_more = value.expires.is_some() || part.kh.is_supplied || value.flags | value.least != 0;
+        if has_more || self.layout.has_fixed || lengths.have_sums() {
+            return false;
+        }
+        let (key_len, value_len) = (part.key.len() as u64, value.bytes.len() as u64);
+        let header = Head { key_len, value_len, ..Head::default() }.header(lengths);
+        let bytes = header.bytes();
+        let Some(open) = writer.open.as_mut() else { return false };
+        // Of one whose lengths do not fit the header the general way says whether it can be stored.
+        if header.has(field::LONG) || open.head + bytes > open.ready || self.is_large(bytes) {
+            return false;
+        }
+        let offset = open.head;
+        // The padding of the last word is zero: equal records are equal bytes.
+        self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
+        self.mem.store(offset, header.word, Ordering::Relaxed);
+        self.mem.write(offset + header.key_at(), part.key);
+        self.mem.write(offset + header.value_at(), value.bytes);
+        open.head += bytes;
+        if drafts.start.is_none() {
+            drafts.start = Some(offset);
+        }
+        let keeps_version = value.keeps_version;
+        let value = offset + header.value_at();
+        let draft = Draft { offset, word: header.word, bytes, value, expires: u64::MAX, least: 0, large: 0 };
+        part.becomes = if keeps_version { Becomes::Refresh(draft) } else { Becomes::Put(draft) };
+        true
+    }
+
+    /// Writes head and key of one more draft; the value is the caller's to write, and [`seal`](Self::seal) follows.
     pub(super) fn draft_for_transaction(
         &self,
         writer: &mut Writer,
@@ -43,32 +77,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: Head,
     ) -> Result<Draft, WriteError> {
         let (head, least) = self.admit_head(writer, head)?;
-        let header = head.header(self.layout.lengths);
-        let bytes = header.bytes();
-        drafts.expire |= head.expires.is_some();
-        if let Some(open) = writer.open.as_mut().filter(|open| open.head + bytes <= open.ready) {
-            if !self.is_large(bytes) {
-                let draft = self.write_with_header(open.head, key, head, header, false);
-                drafts.start.get_or_insert(open.head);
-                open.head += bytes;
-                return Ok(Draft { least, ..draft });
-            }
-        }
-        self.draft_elsewhere(writer, drafts, (key, kh), head, (bytes, least))
-    }
-
-    /// The same for one that does not fit behind the head of the open segment.
-    #[cold]
-    #[inline(never)]
-    fn draft_elsewhere(
-        &self,
-        writer: &mut Writer,
-        drafts: &mut Drafts,
-        (key, kh): (&[u8], KeyHash),
-        head: Head,
-        (bytes, least): (u64, u64),
-    ) -> Result<Draft, WriteError> {
+        let bytes = head.record_bytes(self.layout.lengths);
         let value_len = head.value_len;
+        drafts.expire |= head.expires.is_some();
         if self.is_large(bytes) {
             // Claiming segments may clean.
             self.put_aside(writer, drafts);

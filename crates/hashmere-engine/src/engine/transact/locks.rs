@@ -26,7 +26,7 @@ pub(super) struct Lock {
     pub(super) word: LockWord,
 }
 
-/// Locks up to which their order is kept while they are gathered.
+/// Keys up to which they are sorted while they are gathered.
 const FEW: usize = 16;
 
 impl Lock {
@@ -72,20 +72,6 @@ impl<'r> Held<'r> {
         Held { list, locks: &mut room.locks, steps: &mut room.steps, firsts: 0, taken: 0 }
     }
 
-    /// Puts a bucket where it belongs among those of the first tree, unless it is there.
-    #[inline(always)]
-    fn want_first(&mut self, bucket: u64) {
-        let mut at = self.locks.len();
-        while at > 0 && self.locks[at - 1].bucket >= bucket {
-            at -= 1;
-        }
-        match self.locks.get(at) {
-            Some(lock) if lock.bucket == bucket => {}
-            Some(_) => self.locks.insert(at, Lock::of(bucket)),
-            None => self.locks.push(Lock::of(bucket)),
-        }
-    }
-
     fn index_of(&self, range: std::ops::Range<usize>, bucket: u64) -> Option<usize> {
         let within = self.locks.get(range.clone())?.binary_search_by_key(&bucket, |lock| lock.bucket).ok()?;
         Some(range.start + within)
@@ -102,56 +88,82 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held<'_>,
     ) -> Result<Taken, WriteError> {
         held.locks.reserve(parts.len());
-        let is_few = parts.len() <= FEW;
-        for part in parts.iter_mut() {
-            let first = match &part.way {
-                Some(way) if way.root == root => way.place.first,
-                _ => self.find_way(root, part)?,
-            };
-            if is_few {
-                held.want_first(first);
-            } else {
-                held.locks.push(Lock::of(first));
-            }
-        }
-        if !is_few {
-            held.locks.sort_unstable_by_key(|lock| lock.bucket);
-            held.locks.dedup_by_key(|lock| lock.bucket);
+        if parts.len() <= FEW {
+            self.want_few(root, parts, held)?;
+        } else {
+            self.want_many(root, parts, held)?;
         }
         held.firsts = held.locks.len();
-        for part in parts.iter_mut() {
-            let first = part.way.as_ref().map_or(0, |way| way.place.first);
-            let lock = if is_few {
-                held.locks.iter().position(|lock| lock.bucket == first)
-            } else {
-                held.index_of(0..held.firsts, first)
-            };
-            part.lock = lock.unwrap_or(0);
-        }
         if !self.take_wanted(writer, held)? {
             return Ok(Taken::Again);
         }
-        let mut stays = true;
+        let (mut stays, mut are_located) = (true, true);
         for part in parts.iter_mut() {
             let still = part.way.as_ref().is_some_and(|way| self.is_still(root, Tree::First, way.path));
             if !still && !fault::is(Fault::LeafBelieved) {
                 stays = false;
                 part.forget_way();
+                continue;
             }
+            // Where a key was before its lock was taken it mostly is still.
+            part.is_located = self.still_holds(part, held);
+            are_located &= part.is_located;
         }
         if !stays {
             return Ok(Taken::Again);
-        }
-        // Where a key was before its lock was taken it mostly is still.
-        let mut are_located = true;
-        for part in parts.iter_mut() {
-            part.is_located = self.still_holds(part, held);
-            are_located &= part.is_located;
         }
         if are_located {
             return Ok(Taken::All);
         }
         self.lock_overflows(writer, root, parts, held)
+    }
+
+    /// Notes the locks of a few parts, in ascending order, and of each part which it is.
+    #[inline(always)]
+    fn want_few(&self, root: u64, parts: &mut [Part<'_>], held: &mut Held<'_>) -> Result<(), WriteError> {
+        let mut order = [(0, 0); FEW];
+        for (number, part) in parts.iter_mut().enumerate() {
+            let bucket = self.bucket_of(root, part)?;
+            let mut at = number;
+            while at > 0 && order[at - 1].0 > bucket {
+                order[at] = order[at - 1];
+                at -= 1;
+            }
+            order[at] = (bucket, number);
+        }
+        let mut last = 0;
+        for (bucket, number) in &order[..parts.len()] {
+            if *bucket != last {
+                held.locks.push(Lock::of(*bucket));
+                last = *bucket;
+            }
+            parts[*number].lock = held.locks.len() - 1;
+        }
+        Ok(())
+    }
+
+    /// The same of many.
+    #[inline(never)]
+    fn want_many(&self, root: u64, parts: &mut [Part<'_>], held: &mut Held<'_>) -> Result<(), WriteError> {
+        for part in parts.iter_mut() {
+            held.locks.push(Lock::of(self.bucket_of(root, part)?));
+        }
+        held.locks.sort_unstable_by_key(|lock| lock.bucket);
+        held.locks.dedup_by_key(|lock| lock.bucket);
+        for part in parts.iter_mut() {
+            let bucket = self.bucket_of(root, part)?;
+            part.lock = held.index_of(0..held.locks.len(), bucket).unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    /// The first bucket of a part's hash under this root.
+    #[inline(always)]
+    fn bucket_of(&self, root: u64, part: &mut Part<'_>) -> Result<u64, WriteError> {
+        match &part.way {
+            Some(way) if way.root == root => Ok(way.place.first),
+            _ => self.find_way(root, part),
+        }
     }
 
     /// How a part's hash leads to its bucket under this root; returns the bucket.

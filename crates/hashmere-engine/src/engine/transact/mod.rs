@@ -22,7 +22,7 @@ use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use crate::types::{Metadata, Stored, Uid, Version};
 use hashmere_format::cell;
-use hashmere_format::member::NO_PERIOD;
+use hashmere_format::member::{Member, NO_PERIOD};
 use hashmere_format::record::Head;
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
@@ -267,31 +267,70 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes the records of all parts.
     fn draft_parts(&self, writer: &mut Writer, parts: &mut [Part<'_>], drafts: &mut Drafts) -> Result<(), WriteError> {
         self.refuse_if_poisoned()?;
+        if self.layout.is_durable() {
+            return self.draft_members(writer, parts, drafts);
+        }
+        for part in parts {
+            match &part.change {
+                Change::Same => {}
+                Change::Remove => part.becomes = Becomes::Gone(None),
+                Change::Put(_) => {
+                    if !self.draft_plain(writer, drafts, part) {
+                        self.draft_part(writer, drafts, part, None)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same in a durable store.
+    #[cold]
+    #[inline(never)]
+    fn draft_members(
+        &self,
+        writer: &mut Writer,
+        parts: &mut [Part<'_>],
+        drafts: &mut Drafts,
+    ) -> Result<(), WriteError> {
         let members = parts.iter().filter(|part| part.change != Change::Same).count() as u64;
         // Of one member nothing can be missing.
-        let member = (self.layout.is_durable() && members > 1).then(|| self.member_of_next(writer, members));
+        let member = (members > 1).then(|| self.member_of_next(writer, members));
         for part in parts {
-            let value = match part.change {
-                Change::Put(value) => value,
-                Change::Same => continue,
-                Change::Remove => {
-                    let tombstone = member.map(|member| self.draft_tombstone(writer, drafts, part, member));
-                    part.becomes = Becomes::Gone(tombstone.transpose()?);
-                    continue;
-                }
-            };
-            let head = Head {
-                expires: value.expires,
-                flags: value.flags,
-                version: value.least,
-                member: member.map(|member| (NO_PERIOD, member.pack())),
-                ..Self::plain_head(part.key, part.kh, value.bytes.len() as u64)
-            };
-            let draft = self.draft_for_transaction(writer, drafts, (part.key, part.kh), head)?;
-            // Before the value is written: from here on it is given up with the rest.
-            part.becomes = if value.keeps_version { Becomes::Refresh(draft) } else { Becomes::Put(draft) };
-            self.mem.write(draft.value, value.bytes);
-            self.seal(&draft);
+            self.draft_part(writer, drafts, part, member)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the record of any part.
+    #[inline(never)]
+    fn draft_part(
+        &self,
+        writer: &mut Writer,
+        drafts: &mut Drafts,
+        part: &mut Part<'_>,
+        member: Option<Member>,
+    ) -> Result<(), WriteError> {
+        match part.change {
+            Change::Same => {}
+            Change::Remove => {
+                let tombstone = member.map(|member| self.draft_tombstone(writer, drafts, part, member));
+                part.becomes = Becomes::Gone(tombstone.transpose()?);
+            }
+            Change::Put(value) => {
+                let head = Head {
+                    expires: value.expires,
+                    flags: value.flags,
+                    version: value.least,
+                    member: member.map(|member| (NO_PERIOD, member.pack())),
+                    ..Self::plain_head(part.key, part.kh, value.bytes.len() as u64)
+                };
+                let draft = self.draft_for_transaction(writer, drafts, (part.key, part.kh), head)?;
+                // Before the value is written: from here on it is given up with the rest.
+                part.becomes = if value.keeps_version { Becomes::Refresh(draft) } else { Becomes::Put(draft) };
+                self.mem.write(draft.value, value.bytes);
+                self.seal(&draft);
+            }
         }
         Ok(())
     }

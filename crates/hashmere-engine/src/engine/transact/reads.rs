@@ -21,10 +21,15 @@ use std::sync::atomic::Ordering;
 const FEW: usize = 4;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Reads a key as [`fetch`](Self::fetch) does, and remembers where it was found. `None`: it is absent, long, or
-    /// something is out of the ordinary; the general read is to do it.
+    /// Reads a key as [`fetch`](Self::fetch) does, and has `note` remember what and where it was. `None`: it is absent,
+    /// long, or something is out of the ordinary; the general read is to do it.
     #[inline(always)]
-    pub(crate) fn read_for_transaction(&self, key: &[u8], kh: KeyHash) -> Option<(Vec<u8>, Metadata, Lookup)> {
+    pub(crate) fn read_for_transaction(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        note: impl FnOnce(Metadata, Lookup),
+    ) -> Option<Vec<u8>> {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
         let root = self.root();
         let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else { return None };
@@ -45,7 +50,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return None;
         }
         self.count(Stat::Hits, 1);
-        Some((value, metadata, Lookup { epoch, root, path, place, found: Some(found) }))
+        note(metadata, Lookup { epoch, root, path, place, found: Some(found) });
+        Some(value)
     }
 
     /// Looks the keys up that were not read. The exchanges of the locks keep the processor from doing this ahead of
