@@ -54,6 +54,7 @@ pub(crate) use transact::{Change, Guard, Outcome as TransactionOutcome, Part, Ro
 pub use write::counter::{number_of, step, Tick};
 pub use write::draft::When;
 pub use write::fairness::Rounds;
+pub(crate) use write::lookup::Lookup;
 pub(crate) use write::{Current, Decision, Outcome};
 
 use crate::error::{ReadError, WriteError};

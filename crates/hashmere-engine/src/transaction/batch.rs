@@ -1,9 +1,9 @@
 //! Batches: operations that are done at one moment, all of them, or one of two batches depending on what some keys are.
 
-use crate::engine::Engine;
+use crate::engine::{Change, Engine, Guard, Part, TransactionOutcome, Value};
 use crate::error::WriteError;
-use crate::transaction::notes::Write;
-use crate::transaction::retry::run;
+use crate::transaction::notes::{emptied, Write, FEW};
+use crate::transaction::retry::{run, with_notes};
 use crate::transaction::{Reader, Transaction};
 use crate::types::{Attributes, Counter, Item, Stored, Ttl, Version};
 use hashmere_mem::{Host, Mem};
@@ -153,6 +153,34 @@ impl WriteBatch {
         self.push(key.as_ref(), Operation::Get)
     }
 
+    /// Makes parts of a batch of sets. `false`: two of its keys may be the same.
+    #[inline(always)]
+    fn put_into<'b, M: Mem, H: Host>(
+        &'b self,
+        engine: &Engine<M, H>,
+        parts: &mut Vec<Part<'b>>,
+    ) -> Result<bool, WriteError> {
+        parts.reserve(self.operations.len());
+        for (key, operation) in &self.operations {
+            let Operation::Set(value, attributes) = operation else { return Ok(false) };
+            let (key, bytes) = (&self.bytes[key.clone()], &self.bytes[value.clone()]);
+            engine.admit(key.len() as u64, bytes.len() as u64)?;
+            let kh = engine.hash(key);
+            if parts.iter().any(|part| part.kh == kh) {
+                return Ok(false);
+            }
+            let value = Value {
+                bytes,
+                expires: engine.deadline(attributes.ttl),
+                flags: attributes.flags.into(),
+                least: attributes.min_version.0,
+                keeps_version: false,
+            };
+            parts.push(Part::new(key, kh, Guard::Any, Change::Put(value)));
+        }
+        Ok(true)
+    }
+
     /// Does the operations within a transaction. What only the commit tells is put in by [`Performed::complete`].
     fn perform<M: Mem, H: Host>(&self, transaction: &mut Transaction<'_, M, H>) -> Result<Performed, WriteError> {
         transaction.notes.reserve(self.operations.len(), self.bytes.len());
@@ -208,7 +236,37 @@ pub(crate) fn write<M: Mem, H: Host>(
     read: &Reader<'_>,
     batch: &WriteBatch,
 ) -> Result<Vec<BatchResult>, WriteError> {
+    if let Some(results) = write_few_sets(engine, batch)? {
+        return Ok(results);
+    }
     run(engine, read, |t| batch.perform(t), |t, performed| performed.complete(t))
+}
+
+/// The same for a few values under different keys: nothing has to be noted, for nothing is read and no operation sees
+/// another. `None`: it is another batch, and nothing has happened.
+fn write_few_sets<M: Mem, H: Host>(
+    engine: &Engine<M, H>,
+    batch: &WriteBatch,
+) -> Result<Option<Vec<BatchResult>>, WriteError> {
+    let few = FEW.min(engine.keys_of_transaction_max() as usize);
+    let is_set = |(_, operation): &(_, Operation)| matches!(operation, Operation::Set(..));
+    if batch.is_empty() || batch.len() > few || !batch.operations.iter().all(is_set) {
+        return Ok(None);
+    }
+    with_notes(|notes| {
+        let mut parts = emptied(std::mem::take(&mut notes.spare.parts));
+        let done = batch.put_into(engine, &mut parts).and_then(|are_different| {
+            if !are_different {
+                return Ok(None);
+            }
+            let mut writer = engine.writer_for_many(parts.iter().map(|part| (part.key, part.kh)))?;
+            let done = engine.transact(&mut writer, &mut parts, &mut notes.spare.room)?;
+            let stored = || parts.iter().map(|part| BatchResult::Stored(engine.stored_of(part))).collect();
+            Ok((done == TransactionOutcome::Committed).then(stored))
+        });
+        notes.spare.parts = emptied(parts);
+        done
+    })
 }
 
 /// Does the one batch if all conditions hold, else the other one; conditions and batch at one moment.

@@ -11,9 +11,9 @@ mod notes;
 pub(crate) mod retry;
 pub(crate) mod snapshot;
 
-use crate::engine::{number_of, step, Engine, KeyHash, Rounds, TransactionOutcome};
+use crate::engine::{number_of, step, Engine, KeyHash, Part, Rounds, TransactionOutcome};
 use crate::error::{ReadError, WriteError};
-use crate::transaction::notes::{emptied, Write, Written, NO_ROOT};
+use crate::transaction::notes::{emptied, Entry, Write, Written, NO_ROOT};
 use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Ttl};
 use hashmere_mem::{Host, Mem};
@@ -50,6 +50,7 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     }
 
     /// The entry of a key, made if there is none.
+    #[inline(always)]
     fn entry(&mut self, key: &[u8]) -> Result<usize, WriteError> {
         let kh = self.engine.hash(key);
         if let Some(found) = self.notes.find(key, kh) {
@@ -62,8 +63,28 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
         Ok(self.notes.add(key, kh))
     }
 
+    /// Reads a key of the store that was not read before, and remembers what it was and where. `None`: nothing is
+    /// known, and [`look`](Self::look) is to find out.
+    #[inline(always)]
+    fn look_first(&mut self, entry: usize) -> Option<Vec<u8>> {
+        let Notes { entries, bytes, .. } = &mut *self.notes;
+        let Entry { key, kh, seen, lookup, write: Write::None, .. } = entries.get_mut(entry)? else { return None };
+        if seen.is_some() {
+            return None;
+        }
+        self.engine.read_for_transaction(&bytes[key.clone()], *kh, |metadata, found| {
+            // The version of the bucket says something of a key that is absent.
+            *seen = Some(Seen { version: 0, metadata: Some(metadata) });
+            *lookup = Some(found);
+        })
+    }
+
     /// Reads a key of the store, and remembers what it was.
     fn look(&mut self, entry: usize) -> Result<Option<Item>, WriteError> {
+        if let Some(value) = self.look_first(entry) {
+            let metadata = self.notes.entries[entry].seen.as_ref().and_then(|seen| seen.metadata).unwrap_or_default();
+            return Ok(Some(Item { value, metadata }));
+        }
         let kh = self.notes.entries[entry].kh;
         let version = self.engine.version_of_bucket(kh)?;
         let item = (self.read)(self.notes.key(entry), kh)?;
@@ -102,6 +123,9 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// [`WriteError::Conflict`]: the key has changed since the transaction read it first. Those of reading.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
         let entry = self.entry(key)?;
+        if let Some(value) = self.look_first(entry) {
+            return Ok(Some(value));
+        }
         Ok(self.now(entry)?.map(|now| now.value))
     }
 
@@ -131,11 +155,13 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
         self.set_entry(entry, value, attributes)
     }
 
+    #[inline(always)]
     fn set_entry(&mut self, entry: usize, value: &[u8], attributes: Attributes) -> Result<(), WriteError> {
         let expires = self.engine.deadline(attributes.ttl);
         self.put(entry, value, expires, attributes.flags.into(), attributes.min_version.0, false)
     }
 
+    #[inline(always)]
     fn put(
         &mut self,
         entry: usize,
@@ -255,7 +281,12 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
                 })
             })
         });
-        written.extend(parts.iter().map(|part| Written { stored: part.stored, was_there: part.was_there }));
+        // Only batches ask.
+        if !self.notes.operations.is_empty() {
+            let written_of =
+                |part: &Part<'_>| Written { stored: self.engine.stored_of(part), was_there: part.was_there };
+            written.extend(parts.iter().map(written_of));
+        }
         spare.parts = emptied(parts);
         (self.notes.spare, self.notes.written) = (spare, written);
         let done = done?;

@@ -1,6 +1,6 @@
 //! What a transaction notes: of each key what was read and what is to be written.
 
-use crate::engine::{Change, Guard, KeyHash, Part, Room, Value};
+use crate::engine::{Change, Guard, KeyHash, Lookup, Part, Room, Value};
 use crate::error::WriteError;
 use crate::transaction::snapshot::Seen;
 use crate::types::Stored;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// Keys up to which a transaction finds them one by one.
-const FEW: usize = 16;
+pub(super) const FEW: usize = 16;
 /// Bytes of values that were written again before the rest is copied together.
 const GARBAGE: usize = 1 << 20;
 
@@ -40,6 +40,8 @@ pub(super) struct Entry {
     /// An earlier entry with the same hash.
     before: Option<usize>,
     pub(super) seen: Option<Seen>,
+    /// Where it was found then.
+    pub(super) lookup: Option<Lookup>,
     pub(super) write: Write,
 }
 
@@ -111,6 +113,7 @@ impl Notes {
     }
 
     /// Makes room for this number of keys, and for this number of bytes of keys and values.
+    #[inline(always)]
     pub(super) fn reserve(&mut self, keys: usize, bytes: usize) {
         self.entries.reserve(keys.min(KEYS_MAX as usize));
         self.bytes.reserve(bytes);
@@ -126,11 +129,17 @@ impl Notes {
     }
 
     /// The entry of a key.
+    #[inline(always)]
     pub(super) fn find(&self, key: &[u8], kh: KeyHash) -> Option<usize> {
-        let is_it = |at: &usize| self.entries[*at].kh == kh && self.key(*at) == key;
-        if self.index.is_empty() {
-            return (0..self.entries.len()).find(is_it);
+        if self.entries.len() <= FEW {
+            return self.entries.iter().position(|entry| entry.kh == kh && self.bytes[entry.key.clone()] == *key);
         }
+        self.find_indexed(key, kh)
+    }
+
+    #[inline(never)]
+    fn find_indexed(&self, key: &[u8], kh: KeyHash) -> Option<usize> {
+        let is_it = |at: &usize| self.entries[*at].kh == kh && self.key(*at) == key;
         let mut at = self.index.get(&kh.hash).copied();
         while let Some(entry) = at.filter(|at| !is_it(at)) {
             at = self.entries[entry].before;
@@ -139,21 +148,37 @@ impl Notes {
     }
 
     /// Makes the entry of a key that has none.
+    #[inline(always)]
     pub(super) fn add(&mut self, key: &[u8], kh: KeyHash) -> usize {
+        let number = self.entries.len();
+        let before = if number >= FEW { self.index_one(kh) } else { None };
+        let key = self.keep(key);
+        self.entries.push(Entry { key, kh, before, seen: None, lookup: None, write: Write::None });
+        number
+    }
+
+    /// Puts the next entry into the index, and with the first one those before it. An earlier entry of the same hash.
+    #[inline(never)]
+    fn index_one(&mut self, kh: KeyHash) -> Option<usize> {
         let number = self.entries.len();
         if number == FEW {
             for (at, entry) in self.entries.iter_mut().enumerate() {
                 entry.before = self.index.insert(entry.kh.hash, at);
             }
         }
-        let before = if number >= FEW { self.index.insert(kh.hash, number) } else { None };
-        let key = self.keep(key);
-        self.entries.push(Entry { key, kh, before, seen: None, write: Write::None });
-        number
+        self.index.insert(kh.hash, number)
     }
 
     /// Forgets the value that was to be written of a key, so that one that is written often does not fill the memory.
+    #[inline(always)]
     pub(super) fn forget(&mut self, entry: usize) {
+        if matches!(self.entries[entry].write, Write::Put { .. }) {
+            self.forget_value(entry);
+        }
+    }
+
+    #[inline(never)]
+    fn forget_value(&mut self, entry: usize) {
         let Write::Put { value, .. } = std::mem::replace(&mut self.entries[entry].write, Write::None) else { return };
         if value.end == self.bytes.len() {
             self.bytes.truncate(value.start);
@@ -178,6 +203,7 @@ impl Notes {
         self.garbage = 0;
     }
 
+    #[inline(always)]
     pub(super) fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -185,17 +211,25 @@ impl Notes {
     }
 
     /// The parts of a commit, one for each entry, in what was allocated for others.
+    #[inline(always)]
     pub(super) fn parts(&self, spare: Vec<Part<'static>>) -> Vec<Part<'_>> {
         let mut parts = emptied(spare);
-        parts.extend(self.entries.iter().map(|entry| self.part(entry)));
+        parts.reserve(self.entries.len());
+        for entry in &self.entries {
+            parts.push(self.part(entry));
+            if let (Some(lookup), Some(part)) = (&entry.lookup, parts.last_mut()) {
+                part.remember(lookup);
+            }
+        }
         parts
     }
 
+    #[inline(always)]
     fn part(&self, entry: &Entry) -> Part<'_> {
-        let guard = match entry.seen.as_ref().map(|seen| seen.metadata) {
+        let guard = match &entry.seen {
             None => Guard::Any,
-            Some(None) => Guard::Absent,
-            Some(Some(seen)) => Guard::Seen(seen),
+            Some(Seen { metadata: None, .. }) => Guard::Absent,
+            Some(Seen { metadata: Some(seen), .. }) => Guard::Seen(*seen),
         };
         let change = match &entry.write {
             Write::None => Change::Same,
@@ -213,6 +247,7 @@ impl Notes {
 }
 
 /// The same allocation for parts of another lifetime (`collect` reuses it), without the parts.
+#[inline(always)]
 pub(super) fn emptied<'a>(parts: Vec<Part<'_>>) -> Vec<Part<'a>> {
     parts.into_iter().map_while(|_| None).collect()
 }

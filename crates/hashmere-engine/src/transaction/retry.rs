@@ -96,9 +96,15 @@ pub(crate) fn run<M: Mem, H: Host, R, S, E: From<WriteError>>(
     f: impl FnMut(&mut Transaction<'_, M, H>) -> Result<R, E>,
     after: impl FnMut(&Transaction<'_, M, H>, R) -> S,
 ) -> Result<S, E> {
+    with_notes(|notes| run_with(engine, read, notes, f, after))
+}
+
+/// Calls `f` with the notes of this thread's last transaction.
+#[inline(always)]
+pub(super) fn with_notes<R>(f: impl FnOnce(&mut Notes) -> R) -> R {
     // A transaction within the function of another one, and one at the end of its thread, finds none.
     let mut notes = NOTES.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let done = run_with(engine, read, &mut notes, f, after);
+    let done = f(&mut notes);
     if notes.is_small() {
         let _ = NOTES.try_with(|kept| kept.set(Some(notes)));
     }

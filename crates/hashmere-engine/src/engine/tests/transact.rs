@@ -89,10 +89,11 @@ fn what_is_stored_is_told() {
     client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap();
     let [a, b, c, _] = &parts[..] else { unreachable!() };
     let meta = |key: &[u8]| client.peek(key, client.hash(key)).unwrap().unwrap();
-    assert_eq!((a.stored.uid, a.stored.version), (meta(b"a").uid, meta(b"a").version));
-    assert_eq!((b.stored.uid, b.stored.version), (meta(b"b").uid, meta(b"b").version));
-    assert!(a.stored.uid == before.uid && a.stored.version > before.version);
-    assert_eq!((a.stored.created, b.stored.created, c.was_there), (false, true, false));
+    let [stored_a, stored_b] = [a, b].map(|part| client.stored_of(part));
+    assert_eq!((stored_a.uid, stored_a.version), (meta(b"a").uid, meta(b"a").version));
+    assert_eq!((stored_b.uid, stored_b.version), (meta(b"b").uid, meta(b"b").version));
+    assert!(stored_a.uid == before.uid && stored_a.version > before.version);
+    assert_eq!((stored_a.created, stored_b.created, c.was_there), (false, true, false));
     assert_eq!(client.t_get(b"a").unwrap().unwrap(), b"2");
     assert_eq!((client.stats(0, 0).sets, client.stats(0, 0).deletes), (3, 0));
 }

@@ -5,8 +5,7 @@ use crate::engine::transact::locks::Held;
 use crate::engine::transact::{Becomes, Drafts, Part};
 use crate::engine::{Engine, Writer};
 use crate::fault::{self, Fault};
-use crate::types::{Uid, Version};
-use hashmere_format::cell::{slot_naming, Stage};
+use hashmere_format::cell::{slot_naming, Stage, Status};
 use hashmere_format::feed::Operation;
 use hashmere_format::leaf::{LockWord, Slot};
 use hashmere_format::record::{VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
@@ -14,87 +13,135 @@ use hashmere_format::row;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
+/// What the commit needs of a part that changes something, in words side by side: its loops are as short as this is.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    /// The slot that changes; 0: none, the record only says that an absent key was deleted.
+    slot: u64,
+    /// What it holds, and what it is to hold.
+    old: Slot,
+    new: Slot,
+    /// The record that was written, and its header word without version; 0: none.
+    record: u64,
+    word: u64,
+    /// The least version that it is to get, and the one that it gets.
+    least: u64,
+    version: u64,
+    /// It keeps the version of the record that it replaces.
+    keeps_version: bool,
+    /// Which of the locks is the key's.
+    lock: usize,
+    part: usize,
+}
+
+/// By how much a step changes the counts.
+struct Growth {
+    items: i64,
+    bytes: i64,
+}
+
+impl Step {
+    #[inline(always)]
+    fn of(part: &Part<'_>, number: usize) -> (Step, Growth) {
+        let (slot, old, version, lost, freed) = match &part.site.found {
+            Some(found) => (found.slot_offset, found.slot, found.version(), 1, found.bytes()),
+            None => (part.site.free.unwrap_or(0), Slot::EMPTY, 0, 0, 0),
+        };
+        let (record, word, least, gained, filled) = match &part.becomes {
+            Becomes::Put(draft) | Becomes::Refresh(draft) => (draft.offset, draft.word, draft.least, 1, draft.bytes),
+            Becomes::Gone(Some(tombstone)) => (tombstone.offset, tombstone.word, 0, 0, 0),
+            Becomes::Gone(None) | Becomes::Same => (0, 0, 0, 0, 0),
+        };
+        let new = if gained == 0 { Slot::EMPTY } else { Slot::new(part.site.hash, record) };
+        let keeps_version = matches!(part.becomes, Becomes::Refresh(_)) && !old.is_empty();
+        let lock = part.lock;
+        (
+            Step { slot, old, new, record, word, least, version, keeps_version, lock, part: number },
+            Growth { items: gained - lost, bytes: filled as i64 - freed as i64 },
+        )
+    }
+}
+
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes the cells and the counts after the commit.
-    pub(super) fn write_cells(&self, writer: &Writer, root: u64, parts: &[Part<'_>], held: &Held<'_>) {
+    #[inline(always)]
+    pub(super) fn write_cells(&self, writer: &Writer, root: u64, parts: &[Part<'_>], held: &mut Held<'_>) {
         let (mut items, mut bytes) = (0, 0);
-        let mut index = 0;
-        for part in parts {
+        for (number, part) in parts.iter().enumerate() {
             if !part.changes() {
                 continue;
             }
-            let Some(site) = &part.site else { continue };
-            let old = site.found.as_ref();
-            let new = part.becomes.draft();
-            items += i64::from(new.is_some()) - i64::from(old.is_some());
-            bytes += new.map_or(0, |draft| draft.bytes as i64) - old.map_or(0, |found| found.bytes() as i64);
-            let slot_offset = old.map(|found| found.slot_offset).or(site.free).unwrap_or(0);
-            let record = part.becomes.written().map_or(0, |draft| draft.offset);
-            let words = [slot_offset, old.map_or(0, |found| found.slot.0), Self::new_word(part).0, record];
-            self.write_cell(held, index, words);
-            index += 1;
+            let (step, growth) = Step::of(part, number);
+            (items, bytes) = (items + growth.items, bytes + growth.bytes);
+            self.write_cell(held, [step.slot, step.old.0, step.new.0, step.record]);
+            held.steps.push(step);
         }
-        // A tombstone of a key that was absent has no slot.
-        for part in parts.iter().filter(|part| !part.changes()) {
-            let Some(tombstone) = part.becomes.written() else { continue };
-            self.write_cell(held, index, [0, 0, 0, tombstone.offset]);
-            index += 1;
+        if self.layout.is_durable() {
+            // A tombstone of a key that was absent has no slot.
+            for (number, part) in parts.iter().enumerate().filter(|(_, part)| !part.changes()) {
+                let Some(tombstone) = part.becomes.written() else { continue };
+                self.write_cell(held, [0, 0, 0, tombstone.offset]);
+                held.steps.push(Step { slot: 0, ..Step::of(part, number).0 });
+            }
         }
-        (index..held.list.cells).for_each(|index| self.write_cell(held, index, [0; 4]));
+        for index in held.steps.len() as u64..held.list.cells {
+            self.write_words(held.list.cell(index), [0; 4]);
+        }
         self.note_counts(writer.row, root, items, bytes);
     }
 
-    fn write_cell(&self, held: &Held<'_>, index: u64, words: [u64; 4]) {
-        for (at, word) in (held.list.cell(index)..).step_by(8).zip(words) {
-            self.mem.store(at, word, Ordering::Relaxed);
-        }
+    /// Writes the cell of the next step.
+    #[inline(always)]
+    fn write_cell(&self, held: &Held<'_>, words: [u64; 4]) {
+        self.write_words(held.list.cell(held.steps.len() as u64), words);
     }
 
-    /// What a part's slot is to hold.
-    fn new_word(part: &Part<'_>) -> Slot {
-        match (&part.site, part.becomes.draft()) {
-            (Some(site), Some(draft)) => Slot::new(site.hash, draft.offset),
-            _ => Slot::EMPTY,
-        }
+    #[inline(always)]
+    fn write_words(&self, at: u64, words: [u64; 4]) {
+        self.mem.store(at, words[0], Ordering::Relaxed);
+        self.mem.store(at + 8, words[1], Ordering::Relaxed);
+        self.mem.store(at + 16, words[2], Ordering::Relaxed);
+        self.mem.store(at + 24, words[3], Ordering::Relaxed);
     }
 
-    /// Says that the transaction is pending, and makes each slot name its cell. `Err`: the part whose key finds no slot
-    /// any more.
-    pub(super) fn name_cells(&self, writer: &Writer, parts: &mut [Part<'_>], held: &Held<'_>) -> Result<(), usize> {
+    /// Says that the transaction is pending, and makes each slot name its cell; returns the status. `Err`: the part
+    /// whose key finds no slot any more.
+    #[inline(always)]
+    pub(super) fn name_cells(
+        &self,
+        writer: &Writer,
+        parts: &mut [Part<'_>],
+        held: &mut Held<'_>,
+    ) -> Result<Status, usize> {
         let row = writer.row;
         // SYNC(pending): the cells are seen by every reader that sees the status, or a slot that names one.
         let pending = self.next_status(row);
         if !fault::is(Fault::PendingLate) {
             self.set_transaction_status(row, pending);
         }
-        let mut index = 0;
-        for (number, part) in parts.iter_mut().enumerate() {
-            if !part.changes() {
-                continue;
-            }
-            let Some(site) = &mut part.site else { continue };
-            if let Some(old) = &site.found {
-                let name = slot_naming(writer.slot, index, old.slot.tag());
+        for (index, step) in held.steps.iter_mut().enumerate() {
+            if !step.old.is_empty() {
+                let name = slot_naming(writer.slot, index as u64, step.old.tag());
                 // SYNC(committed): a reader that sees the commit sees every slot name its cell, or what comes later.
-                self.mem.store(old.slot_offset, name.0, Ordering::Release);
-                index += 1;
-                continue;
-            }
-            let name = slot_naming(writer.slot, index, site.hash);
-            loop {
-                let Some(free) = site.free else { return Err(number) };
-                self.mem.store(held.list.cell(index), free, Ordering::Relaxed);
-                if self.mem.compare_exchange(free, 0, name.0).is_ok() {
-                    break;
+                self.mem.store(step.slot, name.0, Ordering::Release);
+            } else if step.slot != 0 {
+                let site = &mut parts[step.part].site;
+                let name = slot_naming(writer.slot, index as u64, site.hash);
+                loop {
+                    let Some(free) = site.free else { return Err(step.part) };
+                    step.slot = free;
+                    self.mem.store(held.list.cell(index as u64), free, Ordering::Relaxed);
+                    if self.mem.compare_exchange(free, 0, name.0).is_ok() {
+                        break;
+                    }
+                    site.free = self.free_slot(self.place(site.leaf, site.hash));
                 }
-                site.free = self.free_slot(self.place(site.leaf, site.hash));
             }
-            index += 1;
         }
         if fault::is(Fault::PendingLate) {
             self.set_transaction_status(row, pending);
         }
-        Ok(())
+        Ok(pending)
     }
 
     /// Gives every slot that names a cell of this client's transaction its old word back. Also for a repair, and again
@@ -117,6 +164,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// From the point on at which nothing can fail: versions, the commit, and what follows.
+    #[inline(always)]
     pub(super) fn commit_cells(
         &self,
         writer: &mut Writer,
@@ -124,104 +172,131 @@ impl<M: Mem, H: Host> Engine<M, H> {
         parts: &mut [Part<'_>],
         drafts: &mut Drafts,
         held: &mut Held<'_>,
+        pending: Status,
     ) {
         let row = writer.row;
-        self.give_versions(parts, held);
-        for part in parts.iter() {
-            if let Some(draft) = part.becomes.written() {
-                self.mem.store(draft.offset, draft.word | part.version << VERSION_SHIFT, Ordering::Relaxed);
-                if self.layout.is_durable() {
-                    self.finish_checksum(draft.offset);
-                }
+        self.give_versions(held);
+        for step in held.steps.iter() {
+            if step.record == 0 {
+                continue;
+            }
+            self.mem.store(step.record, step.word | step.version << VERSION_SHIFT, Ordering::Relaxed);
+            if self.layout.is_durable() {
+                self.finish_checksum(step.record);
             }
         }
         if !fault::is(Fault::HeadLate) {
             self.pass_drafts(writer, drafts, parts);
         }
-        let status = self.transaction_status(row);
         // SYNC(committed): THE COMMIT. Records, slots and cells are stored before it.
-        self.set_transaction_status(row, status.at(Stage::Committed));
+        self.set_transaction_status(row, pending.at(Stage::Committed));
         if fault::is(Fault::HeadLate) {
             self.pass_drafts(writer, drafts, parts);
         }
         // SYNC(snapshot): loaded after `enter`, as in a single write.
         if self.snapshot().has_feed() {
-            self.report_parts(writer, root, parts);
+            self.report_steps(writer, root, held);
         }
-        for index in 0..held.list.cells {
-            let (slot_offset, _, new) = self.cell(held.list, index);
-            if slot_offset != 0 {
+        for step in held.steps.iter() {
+            if step.slot != 0 {
                 // SYNC(commit): the record's words are seen by every reader that sees the slot.
-                self.mem.store(slot_offset, new.0, Ordering::Release);
+                self.mem.store(step.slot, step.new.0, Ordering::Release);
             }
         }
-        self.finish_parts(writer, root, parts, drafts);
+        self.finish_steps(writer, root, parts, drafts, held);
         self.complete_counts(row);
         // SYNC(idle): no slot names a cell of it any more.
-        self.set_transaction_status(row, status.at(Stage::Idle));
+        self.set_transaction_status(row, pending.at(Stage::Idle));
         self.count_parts(writer, parts);
     }
 
     /// One entry of the feed for all that changes.
     #[cold]
     #[inline(never)]
-    fn report_parts(&self, writer: &mut Writer, root: u64, parts: &[Part<'_>]) {
-        let happened = parts.iter().filter(|part| part.changes()).filter_map(|part| {
-            let (operation, record) = match &part.becomes {
-                Becomes::Put(draft) => (Operation::Set, draft.offset),
-                Becomes::Refresh(draft) => (Operation::Touch, draft.offset),
-                Becomes::Gone(_) => (Operation::Delete, part.old()?.record),
-                Becomes::Same => return None,
+    fn report_steps(&self, writer: &mut Writer, root: u64, held: &Held<'_>) {
+        let happened = held.steps.iter().filter(|step| step.slot != 0).map(|step| {
+            let (operation, record) = match (step.new.is_empty(), step.keeps_version) {
+                (true, _) => (Operation::Delete, step.old.offset()),
+                (false, true) => (Operation::Touch, step.record),
+                (false, false) => (Operation::Set, step.record),
             };
-            Some(Happened { operation, record, version: Some(part.version) })
+            Happened { operation, record, version: Some(step.version) }
         });
         self.report_all(writer.slot, &mut writer.feed, root, happened);
     }
 
-    /// Chooses the versions of all parts, and what the lock words are to hold.
-    fn give_versions(&self, parts: &mut [Part<'_>], held: &mut Held<'_>) {
-        let most = self.count_versions(parts, held, 0);
-        // SYNC(snapshot): loaded once for all: the whole transaction is of before the moment of a backup, or none is.
+    /// Chooses the versions of all steps, and what the lock words are to hold.
+    #[inline(always)]
+    fn give_versions(&self, held: &mut Held<'_>) {
+        let most = self.count_versions(held, 0);
+        // SYNC(snapshot): one answer for all: the whole transaction is of before the moment of a backup, or none is.
+        if self.snapshot().concerns_writers() {
+            self.give_versions_above(most, held);
+        }
+    }
+
+    /// The same while a backup begins or is in force; `most` is the largest version that was given.
+    #[cold]
+    #[inline(never)]
+    fn give_versions_above(&self, most: u64, held: &mut Held<'_>) {
         let Some(floor) = self.floor_for(most) else { return };
         // Versions again; a note of overflow stays.
         held.locks.iter_mut().for_each(|lock| {
             lock.word = LockWord(lock.word.0 & !VERSION_MASK | lock.before.0 & VERSION_MASK);
         });
-        self.count_versions(parts, held, floor + 1);
-        let olds = parts.iter().filter_map(Part::old);
-        olds.for_each(|old| self.retain_for_snapshot(old.slot));
+        self.count_versions(held, floor + 1);
+        let olds = held.steps.iter().map(|step| step.old).filter(|old| !old.is_empty());
+        olds.for_each(|old| self.retain_for_snapshot(old));
     }
 
     /// Versions from the words of the locks, at least this large; the largest that is given.
-    fn count_versions(&self, parts: &mut [Part<'_>], held: &mut Held<'_>, least: u64) -> u64 {
+    #[inline(always)]
+    fn count_versions(&self, held: &mut Held<'_>, least: u64) -> u64 {
         let mut most = 0;
-        for part in parts.iter_mut().filter(|part| part.changes() || part.becomes.written().is_some()) {
-            let word = &mut held.locks[part.lock].word;
+        for step in held.steps.iter_mut().filter(|step| !step.keeps_version) {
+            let word = &mut held.locks[step.lock].word;
             let next = ((word.version() + 1) & VERSION_MAX).max(1);
-            part.version = match (&part.becomes, &part.site) {
-                (Becomes::Refresh(_), Some(site)) => {
-                    part.version = site.found.as_ref().map_or(next, |found| found.version());
-                    continue;
-                }
-                (Becomes::Put(draft), _) => next.max(draft.least).max(least),
-                _ => next,
-            };
-            most = most.max(part.version);
-            *word = LockWord(word.0 & !VERSION_MASK | part.version << VERSION_SHIFT);
+            step.version = if step.new.is_empty() { next } else { next.max(step.least).max(least) };
+            most = most.max(step.version);
+            *word = LockWord(word.0 & !VERSION_MASK | step.version << VERSION_SHIFT);
         }
         most
     }
 
-    /// After the commit: marks, and what was stored.
-    fn finish_parts(&self, writer: &mut Writer, root: u64, parts: &mut [Part<'_>], drafts: &mut Drafts) {
-        for part in parts.iter_mut() {
-            part.was_there = part.lives;
-            let Some(draft) = part.becomes.draft() else { continue };
-            let Some(site) = &part.site else { continue };
-            let slot_offset = site.found.as_ref().map(|found| found.slot_offset).or(site.free).unwrap_or(0);
-            part.stored.uid = Uid(self.uid(site.tree, site.leaf, slot_offset, site.hash));
-            part.stored.version = Version(part.version);
-            part.stored.created = !part.lives;
+    /// After the commit: marks.
+    #[inline(always)]
+    fn finish_steps(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        parts: &mut [Part<'_>],
+        drafts: &mut Drafts,
+        held: &Held<'_>,
+    ) {
+        if self.layout.is_durable() || drafts.are_large {
+            self.finish_drafts(root, parts);
+        }
+        for step in held.steps.iter() {
+            let part = &mut parts[step.part];
+            (part.version, part.slot) = (step.version, step.slot);
+            let Some(old) = part.site.found.as_ref().filter(|_| step.slot != 0) else { continue };
+            // Until our locks are released our row holds the segment back: see `is_marking_dead`.
+            self.mem.store(writer.row + row::at::INTENT_OLD, step.old.0, Ordering::Release);
+            self.mark_dead(writer, old);
+            if let Some(segment) = writer.dead_large.take() {
+                drafts.dead_large.push(segment);
+            }
+        }
+        if self.layout.is_durable() {
+            self.finish_members(root, parts, drafts);
+        }
+    }
+
+    /// The new records of a durable store are alive now, and those in segments of their own are no drafts any more.
+    #[cold]
+    #[inline(never)]
+    fn finish_drafts(&self, root: u64, parts: &[Part<'_>]) {
+        for draft in parts.iter().filter_map(|part| part.becomes.draft()) {
             if self.layout.is_durable() {
                 self.mark_live(draft.offset);
             }
@@ -229,24 +304,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.finish_large(draft, root);
             }
         }
-        for old in parts.iter().filter_map(Part::old) {
-            // Until our locks are released our row holds the segment back: see `is_marking_dead`.
-            self.mem.store(writer.row + row::at::INTENT_OLD, old.slot.0, Ordering::Release);
-            self.mark_dead(writer, old);
-            drafts.dead_large.extend(writer.dead_large.take());
-        }
-        if self.layout.is_durable() {
-            let tombstones = parts.iter().filter_map(|part| match &part.becomes {
-                Becomes::Gone(tombstone) => tombstone.as_ref(),
-                _ => None,
-            });
-            tombstones.clone().for_each(|tombstone| self.end_tombstone(tombstone.offset));
-            self.complete_members(parts.iter().filter_map(|part| part.becomes.written()).map(|draft| draft.offset));
-            // Not before: until the transaction is complete, its tombstones are needed.
-            for tombstone in tombstones.filter(|tombstone| tombstone.is_large()) {
-                self.finish_large(tombstone, root);
-                drafts.dead_large.push(self.segment_of(tombstone.offset));
-            }
+    }
+
+    /// In a durable store: tombstones, and that the transaction is complete.
+    #[cold]
+    #[inline(never)]
+    fn finish_members(&self, root: u64, parts: &[Part<'_>], drafts: &mut Drafts) {
+        let tombstones = parts.iter().filter_map(|part| match &part.becomes {
+            Becomes::Gone(tombstone) => tombstone.as_ref(),
+            _ => None,
+        });
+        tombstones.clone().for_each(|tombstone| self.end_tombstone(tombstone.offset));
+        self.complete_members(parts.iter().filter_map(|part| part.becomes.written()).map(|draft| draft.offset));
+        // Not before: until the transaction is complete, its tombstones are needed.
+        for tombstone in tombstones.filter(|tombstone| tombstone.is_large()) {
+            self.finish_large(tombstone, root);
+            drafts.dead_large.push(self.segment_of(tombstone.offset));
         }
     }
 }

@@ -6,10 +6,10 @@
 //! aside*, with its head in its entry, where a repair finds it.
 
 use crate::engine::client::writer_state::OpenSegment;
-use crate::engine::transact::Part;
+use crate::engine::transact::{Becomes, Change, Part};
 use crate::engine::{Draft, Engine, KeyHash, Writer};
 use crate::error::WriteError;
-use hashmere_format::record::Head;
+use hashmere_format::record::{field, Head};
 use hashmere_format::row;
 use hashmere_format::segment;
 use hashmere_mem::{Host, Mem};
@@ -24,11 +24,50 @@ pub(super) struct Drafts {
     aside: Vec<(OpenSegment, u64)>,
     /// Large records that the transaction superseded: their segments can go when its locks are released.
     pub(super) dead_large: Vec<u64>,
+    /// One of them is in segments of its own.
+    pub(super) are_large: bool,
+    /// One of them expires.
+    expire: bool,
     /// The heads have passed them: they are records now.
     pub(super) is_passed: bool,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
+    /// Writes the whole draft of a short record without attributes behind the head of the open segment, where there is
+    /// no checksum and no fixed length. `false`: it is another one, or does not fit there.
+    #[inline(always)]
+    pub(super) fn draft_plain(&self, writer: &mut Writer, drafts: &mut Drafts, part: &mut Part<'_>) -> bool {
+        let Change::Put(value) = &part.change else { return false };
+        let lengths = self.layout.lengths;
+        let has_more = value.expires.is_some() || part.kh.is_supplied || value.flags | value.least != 0;
+        if has_more || self.layout.has_fixed || lengths.have_sums() {
+            return false;
+        }
+        let (key_len, value_len) = (part.key.len() as u64, value.bytes.len() as u64);
+        let header = Head { key_len, value_len, ..Head::default() }.header(lengths);
+        let bytes = header.bytes();
+        let Some(open) = writer.open.as_mut() else { return false };
+        // Of one whose lengths do not fit the header the general way says whether it can be stored.
+        if header.has(field::LONG) || open.head + bytes > open.ready || self.is_large(bytes) {
+            return false;
+        }
+        let offset = open.head;
+        // The padding of the last word is zero: equal records are equal bytes.
+        self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
+        self.mem.store(offset, header.word, Ordering::Relaxed);
+        self.mem.write(offset + header.key_at(), part.key);
+        self.mem.write(offset + header.value_at(), value.bytes);
+        open.head += bytes;
+        if drafts.start.is_none() {
+            drafts.start = Some(offset);
+        }
+        let keeps_version = value.keeps_version;
+        let value = offset + header.value_at();
+        let draft = Draft { offset, word: header.word, bytes, value, expires: u64::MAX, least: 0, large: 0 };
+        part.becomes = if keeps_version { Becomes::Refresh(draft) } else { Becomes::Put(draft) };
+        true
+    }
+
     /// Writes head and key of one more draft; the value is the caller's to write, and [`seal`](Self::seal) follows.
     pub(super) fn draft_for_transaction(
         &self,
@@ -40,6 +79,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let (head, least) = self.admit_head(writer, head)?;
         let bytes = head.record_bytes(self.layout.lengths);
         let value_len = head.value_len;
+        drafts.expire |= head.expires.is_some();
         if self.is_large(bytes) {
             // Claiming segments may clean.
             self.put_aside(writer, drafts);
@@ -47,6 +87,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.room_behind(writer, drafts, bytes)?;
         }
         let draft = self.draft(writer, key, kh, head, value_len)?;
+        drafts.are_large |= draft.is_large();
         if let Some(open) = writer.open.as_mut().filter(|_| !draft.is_large()) {
             drafts.start.get_or_insert(open.head);
             open.head = draft.offset + draft.bytes;
@@ -74,7 +115,38 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// The heads pass the drafts: from here on they count as records.
+    #[inline(always)]
     pub(super) fn pass_drafts(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
+        if drafts.aside.is_empty() {
+            drafts.is_passed = true;
+            self.pass_open(writer, drafts, parts);
+        } else {
+            self.pass_all(writer, drafts, parts);
+        }
+    }
+
+    /// Those in the segment that is open.
+    #[inline(always)]
+    fn pass_open(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
+        let root = writer.root;
+        let (Some(start), Some(open)) = (drafts.start.take(), writer.open.as_mut()) else { return };
+        for part in parts {
+            let Some(draft) = part.becomes.written() else { continue };
+            if !draft.is_large() && (start..open.head).contains(&draft.offset) {
+                self.note_draft(open, draft, root);
+                // Of those that do not expire each means the same for its segment.
+                if !drafts.expire {
+                    break;
+                }
+            }
+        }
+        // SYNC(head): the records are complete before the head passes them.
+        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pass_all(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
         drafts.is_passed = true;
         let placed = || parts.iter().filter_map(|part| part.becomes.written()).filter(|draft| !draft.is_large());
         for (open, start) in &mut drafts.aside {
@@ -86,12 +158,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // SYNC(head): the records are complete before the head passes them.
             self.mem.store(self.entry_of(open.number) + segment::at::USED, used, Ordering::Release);
         }
-        let (Some(start), Some(mut open)) = (drafts.start.take(), writer.open) else { return };
-        let within = start..open.head;
-        let here = placed().filter(|draft| within.contains(&draft.offset));
-        here.for_each(|draft| self.note_draft(&mut open, draft, writer.root));
-        writer.open = Some(open);
-        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
+        self.pass_open(writer, drafts, parts);
     }
 
     /// After the commit: segments that were put aside are given up for others.

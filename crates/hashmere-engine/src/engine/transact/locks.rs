@@ -4,6 +4,7 @@
 use crate::engine::client::stalled::BRIEF;
 use crate::engine::commit::locate::{Reach, Site};
 use crate::engine::index::{Place, Tree};
+use crate::engine::transact::apply::Step;
 use crate::engine::transact::Part;
 use crate::engine::{Engine, Found, Writer};
 use crate::error::WriteError;
@@ -25,21 +26,30 @@ pub(super) struct Lock {
     pub(super) word: LockWord,
 }
 
+/// Keys up to which they are sorted while they are gathered.
+const FEW: usize = 16;
+
 impl Lock {
+    #[inline(always)]
     fn of(bucket: u64) -> Lock {
         Lock { bucket, before: LockWord(0), word: LockWord(0) }
     }
 }
 
-/// What a transaction allocates for its locks, to be used again by the next.
+/// What a transaction allocates for its locks and its commit, to be used again by the next.
 #[derive(Default)]
-pub(crate) struct Room(Vec<Lock>);
+pub(crate) struct Room {
+    locks: Vec<Lock>,
+    steps: Vec<Step>,
+}
 
 /// The locks that an attempt holds, and those that it wants.
 pub(super) struct Held<'r> {
     pub(super) list: List,
     /// In ascending order those of the first tree, then those of the overflow tree.
     pub(super) locks: &'r mut Vec<Lock>,
+    /// What it changes, when all locks are held.
+    pub(super) steps: &'r mut Vec<Step>,
     /// How many of them are of the first tree.
     firsts: usize,
     /// How many are held.
@@ -57,8 +67,9 @@ pub(super) enum Taken {
 
 impl<'r> Held<'r> {
     pub(super) fn new(list: List, room: &'r mut Room) -> Held<'r> {
-        room.0.clear();
-        Held { list, locks: &mut room.0, firsts: 0, taken: 0 }
+        room.locks.clear();
+        room.steps.clear();
+        Held { list, locks: &mut room.locks, steps: &mut room.steps, firsts: 0, taken: 0 }
     }
 
     fn index_of(&self, range: std::ops::Range<usize>, bucket: u64) -> Option<usize> {
@@ -77,30 +88,96 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held<'_>,
     ) -> Result<Taken, WriteError> {
         held.locks.reserve(parts.len());
-        for part in parts.iter_mut() {
-            let known = part.way.filter(|way| way.root == root && self.is_still(root, Tree::First, way.path));
-            let way = known.map_or_else(|| self.way_of(root, part.kh.hash), Ok)?;
-            part.way = Some(way);
-            held.locks.push(Lock::of(way.place.first));
+        if parts.len() <= FEW {
+            self.want_few(root, parts, held)?;
+        } else {
+            self.want_many(root, parts, held)?;
         }
-        held.locks.sort_unstable_by_key(|lock| lock.bucket);
-        held.locks.dedup_by_key(|lock| lock.bucket);
         held.firsts = held.locks.len();
-        for part in parts.iter_mut() {
-            let first = part.way.map_or(0, |way| way.place.first);
-            part.lock = held.index_of(0..held.firsts, first).unwrap_or(0);
-        }
         if !self.take_wanted(writer, held)? {
             return Ok(Taken::Again);
         }
-        let stays = |part: &Part<'_>| part.way.is_some_and(|way| self.is_still(root, Tree::First, way.path));
-        if !parts.iter().all(stays) && !fault::is(Fault::LeafBelieved) {
+        let (mut stays, mut are_located) = (true, true);
+        for part in parts.iter_mut() {
+            let still = part.way.as_ref().is_some_and(|way| self.is_still(root, Tree::First, way.path));
+            if !still && !fault::is(Fault::LeafBelieved) {
+                stays = false;
+                part.forget_way();
+                continue;
+            }
+            // Where a key was before its lock was taken it mostly is still.
+            part.is_located = self.still_holds(part, held);
+            are_located &= part.is_located;
+        }
+        if !stays {
             return Ok(Taken::Again);
+        }
+        if are_located {
+            return Ok(Taken::All);
         }
         self.lock_overflows(writer, root, parts, held)
     }
 
+    /// Notes the locks of a few parts, in ascending order, and of each part which it is.
+    #[inline(always)]
+    fn want_few(&self, root: u64, parts: &mut [Part<'_>], held: &mut Held<'_>) -> Result<(), WriteError> {
+        let mut order = [(0, 0); FEW];
+        for (number, part) in parts.iter_mut().enumerate() {
+            let bucket = self.bucket_of(root, part)?;
+            let mut at = number;
+            while at > 0 && order[at - 1].0 > bucket {
+                order[at] = order[at - 1];
+                at -= 1;
+            }
+            order[at] = (bucket, number);
+        }
+        let mut last = 0;
+        for (bucket, number) in &order[..parts.len()] {
+            if *bucket != last {
+                held.locks.push(Lock::of(*bucket));
+                last = *bucket;
+            }
+            parts[*number].lock = held.locks.len() - 1;
+        }
+        Ok(())
+    }
+
+    /// The same of many.
+    #[inline(never)]
+    fn want_many(&self, root: u64, parts: &mut [Part<'_>], held: &mut Held<'_>) -> Result<(), WriteError> {
+        for part in parts.iter_mut() {
+            held.locks.push(Lock::of(self.bucket_of(root, part)?));
+        }
+        held.locks.sort_unstable_by_key(|lock| lock.bucket);
+        held.locks.dedup_by_key(|lock| lock.bucket);
+        for part in parts.iter_mut() {
+            let bucket = self.bucket_of(root, part)?;
+            part.lock = held.index_of(0..held.locks.len(), bucket).unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    /// The first bucket of a part's hash under this root.
+    #[inline(always)]
+    fn bucket_of(&self, root: u64, part: &mut Part<'_>) -> Result<u64, WriteError> {
+        match &part.way {
+            Some(way) if way.root == root => Ok(way.place.first),
+            _ => self.find_way(root, part),
+        }
+    }
+
+    /// How a part's hash leads to its bucket under this root; returns the bucket.
+    #[cold]
+    #[inline(never)]
+    fn find_way(&self, root: u64, part: &mut Part<'_>) -> Result<u64, WriteError> {
+        part.forget_way();
+        let way = self.way_of(root, part.kh.hash)?;
+        part.way = Some(way);
+        Ok(way.place.first)
+    }
+
     /// The same in the overflow tree, for the keys that may be there or are to go there.
+    #[cold]
     fn lock_overflows(
         &self,
         writer: &mut Writer,
@@ -109,7 +186,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held<'_>,
     ) -> Result<Taken, WriteError> {
         let mut hashes = Vec::new();
-        for part in parts {
+        for part in parts.iter().filter(|part| !part.is_located) {
             let has_overflow = held.locks.get(part.lock).is_some_and(|lock| lock.word.has_overflow());
             if part.reach != Reach::First || has_overflow && self.find_first(part)?.is_none() {
                 hashes.extend(self.layout.hasher.overflow(part.key));
@@ -151,6 +228,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Takes the locks that are wanted and not held. `false`: one of them did not come at once, and none is held.
+    #[inline(always)]
     fn take_wanted(&self, writer: &mut Writer, held: &mut Held<'_>) -> Result<bool, WriteError> {
         let row = writer.row;
         if !fault::is(Fault::LocksUnnamed) {
@@ -171,21 +249,36 @@ impl<M: Mem, H: Host> Engine<M, H> {
         while held.taken < held.locks.len() {
             let offset = held.locks[held.taken].bucket + LOCK_WORD;
             let word = match self.try_acquire(writer.slot, offset) {
-                Some(word) => Some(word),
-                None => self.acquire_within(writer.slot, offset, BRIEF.min(self.access.busy_timeout))?.ok(),
+                Some(word) => word,
+                None => match self.take_slowly(writer, held, offset)? {
+                    Some(word) => word,
+                    None => return Ok(false),
+                },
             };
-            if let Some(word) = word {
-                (held.locks[held.taken].before, held.locks[held.taken].word) = (word, word);
-                held.taken += 1;
-                continue;
-            }
-            // Others shall not wait for what has nothing to do with them.
-            self.release_taken(held);
-            let word = self.acquire_key_slowly(writer, offset)?;
-            self.release(offset, word);
-            return Ok(false);
+            let lock = &mut held.locks[held.taken];
+            (lock.before, lock.word) = (word, word);
+            held.taken += 1;
         }
         Ok(true)
+    }
+
+    /// A lock that is not free. `None`: it did not come at once, and none is held.
+    #[cold]
+    #[inline(never)]
+    fn take_slowly(
+        &self,
+        writer: &mut Writer,
+        held: &mut Held<'_>,
+        offset: u64,
+    ) -> Result<Option<LockWord>, WriteError> {
+        if let Ok(word) = self.acquire_within(writer.slot, offset, BRIEF.min(self.access.busy_timeout))? {
+            return Ok(Some(word));
+        }
+        // Others shall not wait for what has nothing to do with them.
+        self.release_taken(held);
+        let word = self.acquire_key_slowly(writer, offset)?;
+        self.release(offset, word);
+        Ok(None)
     }
 
     fn release_taken(&self, held: &mut Held<'_>) {
@@ -196,6 +289,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Releases what is held, with the words that it is to hold.
+    #[inline(always)]
     pub(super) fn release_all(&self, writer: &Writer, held: &Held<'_>) {
         for lock in held.locks.iter().take(held.taken) {
             self.release(lock.bucket + LOCK_WORD, lock.word);

@@ -9,6 +9,7 @@ mod drafts;
 mod list;
 mod locks;
 mod members;
+mod reads;
 pub(super) mod repair;
 
 use crate::engine::commit::locate::{Reach, Site};
@@ -16,12 +17,12 @@ use crate::engine::index::{Path, Place, Tree};
 use crate::engine::transact::drafts::Drafts;
 use crate::engine::transact::locks::{Held, Taken};
 
-use crate::engine::{Draft, Engine, Found, KeyHash, Writer};
+use crate::engine::{Draft, Engine, KeyHash, Lookup, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
-use crate::types::{Metadata, Stored};
+use crate::types::{Metadata, Stored, Uid, Version};
 use hashmere_format::cell;
-use hashmere_format::member::NO_PERIOD;
+use hashmere_format::member::{Member, NO_PERIOD};
 use hashmere_format::record::Head;
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
@@ -79,6 +80,7 @@ enum Becomes {
 
 impl Becomes {
     /// The record that the key gets.
+    #[inline(always)]
     fn draft(&self) -> Option<&Draft> {
         match self {
             Becomes::Put(draft) | Becomes::Refresh(draft) => Some(draft),
@@ -87,6 +89,7 @@ impl Becomes {
     }
 
     /// The same, or the one that says that the key was deleted.
+    #[inline(always)]
     fn written(&self) -> Option<&Draft> {
         match self {
             Becomes::Gone(tombstone) => tombstone.as_ref(),
@@ -110,24 +113,26 @@ pub(crate) struct Part<'k> {
     pub(crate) guard: Guard,
     change: Change<'k>,
     becomes: Becomes,
-    /// After the commit: what was stored.
-    pub(crate) stored: Stored,
-    /// After the commit: whether the key was there before.
+    /// With its lock held, and after the commit: whether the key is there, and has not expired.
     pub(crate) was_there: bool,
     reach: Reach,
     /// How its hash leads to its bucket, as far as is known.
     way: Option<Way>,
+    /// The site says what was found before the locks were taken, at this epoch or later.
+    looked_up: Option<u64>,
     /// Which of the locks is the key's.
     lock: usize,
     /// Where it was found, or can go.
-    site: Option<Site>,
-    /// Whether what was found has not expired.
-    lives: bool,
-    /// The version that it gets.
+    site: Site,
+    /// The site is known to be right: the locks are held.
+    is_located: bool,
+    /// After the commit: the slot and the version that it got.
+    slot: u64,
     version: u64,
 }
 
 impl<'k> Part<'k> {
+    #[inline(always)]
     pub(crate) fn new(key: &'k [u8], kh: KeyHash, guard: Guard, change: Change<'k>) -> Part<'k> {
         Part {
             key,
@@ -135,15 +140,30 @@ impl<'k> Part<'k> {
             guard,
             change,
             becomes: Becomes::Same,
-            stored: Stored::default(),
             was_there: false,
             reach: Reach::First,
             way: None,
+            looked_up: None,
             lock: 0,
-            site: None,
-            lives: false,
+            site: Site { found: None, free: None, tree: Tree::First, leaf: 0, hash: kh.hash },
+            is_located: false,
+            slot: 0,
             version: 0,
         }
+    }
+
+    /// Remembers where its key was found when it was read.
+    #[inline(always)]
+    pub(crate) fn remember(&mut self, lookup: &Lookup) {
+        self.way = Some(Way { root: lookup.root, path: lookup.path, place: lookup.place });
+        self.looked_up = Some(lookup.epoch);
+        self.site.found = lookup.found;
+        self.site.leaf = lookup.place.leaf;
+    }
+
+    /// Another look-up is to begin from nothing.
+    fn forget_way(&mut self) {
+        (self.way, self.looked_up) = (None, None);
     }
 
     /// The bucket of the key.
@@ -154,16 +174,12 @@ impl<'k> Part<'k> {
         }
     }
 
-    /// The record that the transaction supersedes.
-    fn old(&self) -> Option<&Found> {
-        self.site.as_ref()?.found.as_ref().filter(|_| self.changes())
-    }
-
     /// Whether a slot changes: not if a key that is absent is to go.
+    #[inline(always)]
     fn changes(&self) -> bool {
         match self.becomes {
             Becomes::Same => false,
-            Becomes::Gone(_) => self.site.as_ref().is_some_and(|site| site.found.is_some()),
+            Becomes::Gone(_) => self.site.found.is_some(),
             Becomes::Put(_) | Becomes::Refresh(_) => true,
         }
     }
@@ -207,7 +223,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut drafts = Drafts::default();
         // So that the cache misses of all keys overlap, and none of them comes while locks are held.
         let root = self.root();
-        for part in parts.iter_mut() {
+        for part in parts.iter_mut().filter(|part| part.looked_up.is_none()) {
             part.way = self.way_of(root, part.kh.hash).ok();
         }
         let drafted = self.draft_parts(writer, parts, &mut drafts);
@@ -219,45 +235,102 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.give_up_drafts(writer, drafts, parts);
         }
         if let Ok(Outcome::Committed) = done {
-            parts.iter().filter(|part| part.changes()).for_each(|part| self.changed(part.kh.hash));
+            for part in parts.iter() {
+                if part.changes() {
+                    self.changed(part.kh.hash);
+                }
+            }
         }
         self.leave(writer);
         done
     }
 
+    #[inline(always)]
     fn way_of(&self, root: u64, hash: u64) -> Result<Way, WriteError> {
         let path = self.home(root, hash)?;
         Ok(Way { root, path, place: self.place(path.leaf, hash) })
     }
 
+    /// After the commit: what was stored of a part that has a value now.
+    pub(crate) fn stored_of(&self, part: &Part<'_>) -> Stored {
+        if part.becomes.draft().is_none() || part.slot == 0 {
+            return Stored::default();
+        }
+        let site = &part.site;
+        Stored {
+            uid: Uid(self.uid(site.tree, site.leaf, part.slot, site.hash)),
+            version: Version(part.version),
+            created: !part.was_there,
+        }
+    }
+
     /// Writes the records of all parts.
     fn draft_parts(&self, writer: &mut Writer, parts: &mut [Part<'_>], drafts: &mut Drafts) -> Result<(), WriteError> {
         self.refuse_if_poisoned()?;
+        if self.layout.is_durable() {
+            return self.draft_members(writer, parts, drafts);
+        }
+        for part in parts {
+            match &part.change {
+                Change::Same => {}
+                Change::Remove => part.becomes = Becomes::Gone(None),
+                Change::Put(_) => {
+                    if !self.draft_plain(writer, drafts, part) {
+                        self.draft_part(writer, drafts, part, None)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same in a durable store.
+    #[cold]
+    #[inline(never)]
+    fn draft_members(
+        &self,
+        writer: &mut Writer,
+        parts: &mut [Part<'_>],
+        drafts: &mut Drafts,
+    ) -> Result<(), WriteError> {
         let members = parts.iter().filter(|part| part.change != Change::Same).count() as u64;
         // Of one member nothing can be missing.
-        let member = (self.layout.is_durable() && members > 1).then(|| self.member_of_next(writer, members));
+        let member = (members > 1).then(|| self.member_of_next(writer, members));
         for part in parts {
-            let value = match part.change {
-                Change::Put(value) => value,
-                Change::Same => continue,
-                Change::Remove => {
-                    let tombstone = member.map(|member| self.draft_tombstone(writer, drafts, part, member));
-                    part.becomes = Becomes::Gone(tombstone.transpose()?);
-                    continue;
-                }
-            };
-            let head = Head {
-                expires: value.expires,
-                flags: value.flags,
-                version: value.least,
-                member: member.map(|member| (NO_PERIOD, member.pack())),
-                ..Self::plain_head(part.key, part.kh, value.bytes.len() as u64)
-            };
-            let draft = self.draft_for_transaction(writer, drafts, (part.key, part.kh), head)?;
-            // Before the value is written: from here on it is given up with the rest.
-            part.becomes = if value.keeps_version { Becomes::Refresh(draft) } else { Becomes::Put(draft) };
-            self.mem.write(draft.value, value.bytes);
-            self.seal(&draft);
+            self.draft_part(writer, drafts, part, member)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the record of any part.
+    #[inline(never)]
+    fn draft_part(
+        &self,
+        writer: &mut Writer,
+        drafts: &mut Drafts,
+        part: &mut Part<'_>,
+        member: Option<Member>,
+    ) -> Result<(), WriteError> {
+        match part.change {
+            Change::Same => {}
+            Change::Remove => {
+                let tombstone = member.map(|member| self.draft_tombstone(writer, drafts, part, member));
+                part.becomes = Becomes::Gone(tombstone.transpose()?);
+            }
+            Change::Put(value) => {
+                let head = Head {
+                    expires: value.expires,
+                    flags: value.flags,
+                    version: value.least,
+                    member: member.map(|member| (NO_PERIOD, member.pack())),
+                    ..Self::plain_head(part.key, part.kh, value.bytes.len() as u64)
+                };
+                let draft = self.draft_for_transaction(writer, drafts, (part.key, part.kh), head)?;
+                // Before the value is written: from here on it is given up with the rest.
+                part.becomes = if value.keeps_version { Becomes::Refresh(draft) } else { Becomes::Put(draft) };
+                self.mem.write(draft.value, value.bytes);
+                self.seal(&draft);
+            }
         }
         Ok(())
     }
@@ -269,11 +342,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         drafts: &mut Drafts,
         room: &mut Room,
     ) -> Result<Outcome, WriteError> {
-        for part in parts.iter() {
-            if let Some(way) = part.way {
-                self.prefetch_record(way.place, part.kh);
-            }
-        }
+        self.look_up_parts(parts);
         let cells = parts.iter().filter(|part| !matches!(part.becomes, Becomes::Same)).count() as u64;
         let mut locks = parts.len() as u64;
         let mut list = self.place_list(writer, drafts, cells, locks)?;
@@ -359,76 +428,99 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Taken::Again => return Ok(Attempt::Again),
             Taken::NoRoom => return Ok(Attempt::MoreLocks),
         }
-        for part in parts.iter_mut() {
-            let site = self.find_part(root, part, held)?;
-            part.lives = site.found.as_ref().is_some_and(|found| !self.has_expired(found));
-            part.site = Some(site);
-        }
-        if let Some(conflict) = parts.iter().position(|part| !self.is_as_guarded(part)) {
-            return Ok(Attempt::Done(Outcome::Conflict(conflict)));
-        }
+        let (mut changes, mut creates) = (false, false);
         for (index, part) in parts.iter_mut().enumerate() {
-            let Some(site) = &part.site else { continue };
-            if part.becomes.draft().is_none() || site.found.is_some() {
-                continue;
+            if !part.is_located {
+                self.locate_part(root, part, held)?;
             }
-            // Once it was to go to the overflow tree it goes there: of several new keys of a bucket some find no slot.
-            match (part.reach, site.free) {
-                (Reach::First, Some(_)) => continue,
-                (Reach::First, None) => return Ok(Attempt::NoSlot(index)),
-                _ => {}
+            part.was_there = part.site.found.as_ref().is_some_and(|found| !self.has_expired(found));
+            if !self.is_as_guarded(part) {
+                return Ok(Attempt::Done(Outcome::Conflict(index)));
             }
-            match self.place_in_overflow(root, part, held)? {
-                Ok(site) => part.site = Some(site),
-                Err(full) => return Ok(Attempt::NoOverflowSlot(index, full)),
+            changes |= part.changes();
+            creates |= part.becomes.draft().is_some() && part.site.found.is_none();
+        }
+        if creates {
+            if let Some(missing) = self.place_new(root, parts, held)? {
+                return Ok(missing);
             }
         }
-        if parts.iter().all(|part| !part.changes()) {
+        if !changes {
             return Ok(Attempt::Done(Outcome::Committed));
         }
         self.write_cells(writer, root, parts, held);
-        if let Err(part) = self.name_cells(writer, parts, held) {
-            self.undo_cells(writer.row, writer.slot, held.list);
-            let (tree, hash) = parts[part].site.as_ref().map_or((Tree::First, 0), |site| (site.tree, site.hash));
-            return Ok(match tree {
-                Tree::First => Attempt::NoSlot(part),
-                Tree::Overflow => Attempt::NoOverflowSlot(part, hash),
-            });
-        }
-        self.commit_cells(writer, root, parts, drafts, held);
+        let pending = match self.name_cells(writer, parts, held) {
+            Ok(pending) => pending,
+            Err(part) => {
+                self.undo_cells(writer.row, writer.slot, held.list);
+                let site = &parts[part].site;
+                return Ok(match site.tree {
+                    Tree::First => Attempt::NoSlot(part),
+                    Tree::Overflow => Attempt::NoOverflowSlot(part, site.hash),
+                });
+            }
+        };
+        self.commit_cells(writer, root, parts, drafts, held, pending);
         Ok(Attempt::Done(Outcome::Committed))
     }
 
+    /// With all guards met: a place for each key that is not there. What is missing, if one has none.
+    #[inline(never)]
+    fn place_new(&self, root: u64, parts: &mut [Part<'_>], held: &mut Held<'_>) -> Result<Option<Attempt>, WriteError> {
+        for (index, part) in parts.iter_mut().enumerate() {
+            if part.becomes.draft().is_none() || part.site.found.is_some() {
+                continue;
+            }
+            // Once it was to go to the overflow tree it goes there: of several new keys of a bucket some find no slot.
+            match (part.reach, part.site.free) {
+                (Reach::First, Some(_)) => continue,
+                (Reach::First, None) => return Ok(Some(Attempt::NoSlot(index))),
+                _ => {}
+            }
+            match self.place_in_overflow(root, part, held)? {
+                Ok(site) => part.site = site,
+                Err(full) => return Ok(Some(Attempt::NoOverflowSlot(index, full))),
+            }
+        }
+        Ok(None)
+    }
+
     /// With the key locked: whether it is what it must be.
+    #[inline(always)]
     fn is_as_guarded(&self, part: &Part<'_>) -> bool {
         if fault::is(Fault::GuardIgnored) {
             return true;
         }
-        let found = part.site.as_ref().and_then(|site| site.found.as_ref()).filter(|_| part.lives);
-        match (part.guard, found) {
+        let found = part.site.found.as_ref().filter(|_| part.was_there);
+        match (&part.guard, found) {
             (Guard::Any, _) => !matches!(part.becomes, Becomes::Refresh(_)) || found.is_some(),
             (Guard::Absent, found) => found.is_none(),
             (_, None) => false,
             (Guard::Seen(seen), Some(found)) => {
                 let now = self.meta_of_found(found);
-                now.is_same_but_expiry(&seen) && now.expires_at_ms == seen.expires_at_ms
+                now.is_same_but_expiry(seen) && now.expires_at_ms == seen.expires_at_ms
             }
         }
     }
 
     /// Counts what a committed transaction did.
+    #[inline(always)]
     fn count_parts(&self, writer: &Writer, parts: &[Part<'_>]) {
-        let puts = parts.iter().filter(|part| matches!(part.becomes, Becomes::Put(_))).count() as u64;
-        let gone =
-            parts.iter().filter(|part| matches!(part.becomes, Becomes::Gone(_)) && part.was_there).count() as u64;
+        let (mut puts, mut gone) = (0, 0);
+        for part in parts {
+            puts += u64::from(matches!(part.becomes, Becomes::Put(_)));
+            gone += u64::from(matches!(part.becomes, Becomes::Gone(_)) && part.was_there);
+        }
         self.count_at(writer.row, Stat::Sets, puts);
         self.count_at(writer.row, Stat::Deletes, gone);
     }
 
+    #[inline(always)]
     fn set_transaction_status(&self, row: u64, status: cell::Status) {
         self.mem.store(row + row::at::STATUS, status.0, Ordering::Release);
     }
 
+    #[inline(always)]
     fn transaction_status(&self, row: u64) -> cell::Status {
         cell::Status(self.mem.load(row + row::at::STATUS, Ordering::Acquire))
     }

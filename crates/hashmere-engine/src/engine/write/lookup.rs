@@ -8,12 +8,13 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 /// Where a key was found, or found absent.
-pub(super) struct Lookup {
-    pub(super) epoch: u64,
-    pub(super) root: u64,
-    pub(super) path: Path,
-    pub(super) place: Place,
-    pub(super) found: Option<Found>,
+#[derive(Clone, Copy)]
+pub(crate) struct Lookup {
+    pub(in crate::engine) epoch: u64,
+    pub(in crate::engine) root: u64,
+    pub(in crate::engine) path: Path,
+    pub(in crate::engine) place: Place,
+    pub(in crate::engine) found: Option<Found>,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -47,14 +48,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// With the key locked: whether the slot leads to the same record. As in `look` nothing at all was recycled since
     /// it was read.
     #[inline(always)]
-    pub(super) fn is_still_found(&self, found: &Found, epoch: u64) -> bool {
+    pub(in crate::engine) fn is_still_found(&self, found: &Found, epoch: u64) -> bool {
         let same = self.slot(found.slot_offset) == found.slot && self.validate_epoch(epoch);
         same || fault::is(Fault::LookupBelieved)
     }
 
     /// With the key locked: whether the record has the value that was looked up.
     #[inline(always)]
-    pub(super) fn is_not_replaced(&self, found: &Found) -> bool {
+    pub(in crate::engine) fn is_not_replaced(&self, found: &Found) -> bool {
         !found.header.is_value_first()
             || self.mem.load(found.record, Ordering::Relaxed) == found.header.word
             || fault::is(Fault::ReplacementUnseen)

@@ -9,7 +9,7 @@ mod decimal;
 pub(super) mod draft;
 pub(super) mod fairness;
 mod in_place;
-mod lookup;
+pub(super) mod lookup;
 pub(super) mod marks;
 pub(super) mod reservation;
 pub(super) mod set;
