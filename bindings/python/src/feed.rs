@@ -101,7 +101,7 @@ fn of_event<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py, PyAny>> 
 
 #[pymethods]
 impl StoreBase {
-    /// Follows the changes of the store; it has to keep some (``hashmere.open(name, feed=64 << 20)``, or `Feed.enable`).
+    /// Follows the changes of the store, which has to keep some: ``hashmere.open(name, feed=64 << 20)``, `Feed.enable`.
     ///
     /// ``start``: ``"now"``, with the next change; ``"start"``, with every key first; or a token, behind what was dealt
     /// with before, with every key if that is not possible. With a ``prefix`` only of keys that begin with it. With
@@ -126,7 +126,7 @@ impl StoreBase {
 
 #[pymethods]
 impl Feed {
-    /// Makes a store keep about so many bytes of changes, for all processes that have it open. A feed that is there
+    /// Makes a store keep about this many bytes of changes, for all processes that have it open. A feed that is there
     /// stays as it is.
     #[staticmethod]
     #[pyo3(signature = (store, bytes, /, *, values=false))]

@@ -3,7 +3,7 @@
  * @file hashmere_feed.h
  * @brief What happens to the keys of a store, in order, for consumers that stop and resume.
  *
- * A store that was opened with hm_options::feed keeps the last so many bytes of changes in its own file: each set, delete, touch, eviction and
+ * A store that was opened with hm_options::feed keeps about this many bytes of changes in its own file: each set, delete, touch, eviction and
  * expiry, by whatever process. A consumer follows them from a *token*, a short text that it keeps where its data are. Where its place is gone, it
  * gets every key and then the changes since. docs/internals/feed.md has the protocol.
  *
@@ -54,7 +54,7 @@ typedef struct hm_feed_info {
 } hm_feed_info;
 
 /**
- * Makes the store keep about so many bytes of changes, with values (not 0) or without, for all processes that have it open. A feed that is there
+ * Makes the store keep about this many bytes of changes, with values (not 0) or without, for all processes that have it open. A feed that is there
  * stays as it is. Every change that is committed after this has returned is kept.
  * @return #HM_OK; #HM_E_INVALID_STATE: a feed has 1 MiB to 32 GiB; errors of writing
  */

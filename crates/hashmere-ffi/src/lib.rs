@@ -8,8 +8,8 @@
 //! `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `transaction`, `write_batch`, `log`, `log_drain`,
 //! `feed`) is unsafe.
 //!
-//! The structures in `abi`, `log_abi` and `feed_abi` are those of the headers, field by field; `tests/header` and the committed
-//! `abi/layout.txt` hold them to it.
+//! The structures in `abi`, `log_abi` and `feed_abi` are those of the headers, field by field; `tests/header` and the
+//! committed `abi/layout.txt` hold them to it.
 
 // The header says, once, what a caller has to keep to.
 #![allow(clippy::missing_safety_doc)]

@@ -140,7 +140,7 @@ public:
         detail::must([&](hm_error *e) { return hm_feed_open(in.c(), start.c_str(), &options, &opened, e); });
         c_.reset(opened);
     }
-    /// Makes the store keep about so many bytes of changes, for all processes that have it open. A feed that is there stays as it is.
+    /// Makes the store keep about this many bytes of changes, for all processes that have it open. A feed that is there stays as it is.
     static void enable(store &in, std::uint64_t bytes, bool values = false) {
         detail::must([&](hm_error *e) { return hm_feed_enable(in.c(), bytes, values, e); });
     }

@@ -46,7 +46,7 @@ module Hashmere
     # As {Store#feed}, without a block. @return [Feed]
     def self.open(store, start = :now, prefix: "", values: false) = _open(store, start.to_s, prefix, values)
 
-    # Makes a store keep about so many bytes of changes, for all processes that have it open. A feed that is there stays as it is. @return [nil]
+    # Makes a store keep about this many bytes of changes, for all processes that have it open. A feed that is there stays as it is. @return [nil]
     def self.enable(store, bytes, values: false) = _enable(store, bytes, values)
 
     # Makes a store keep no changes, and gives back what they took. @return [Boolean] false: it kept none
