@@ -113,7 +113,7 @@ static void numbers(void) {
 }
 
 static void options(void) {
-    const uint64_t flags[] = {UINT64_C(1) << 9, UINT64_C(1) << 63, HM_STRICT | HM_CACHE, HM_NO_CREATE | HM_CREATE_NEW};
+    const uint64_t flags[] = {UINT64_C(1) << 10, UINT64_C(1) << 63, HM_STRICT | HM_CACHE, HM_NO_CREATE | HM_CREATE_NEW};
     hm_options given = {.size = sizeof given};
     hm_store *other;
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
@@ -123,9 +123,9 @@ static void options(void) {
     }
     given.flags = HM_CACHE;
     EXPECT(HM_E_BAD_OPTION, hm_open("other", &given, &other, &error));
-    given.flags = 0, given.reserved = 1;
-    EXPECT(HM_E_ARGUMENT, hm_open("other", &given, &other, &error));
-    given.reserved = 0, given.size = 0;
+    given.flags = 0, given.feed = 1;
+    EXPECT(HM_E_BAD_OPTION, hm_open("other", &given, &other, &error));
+    given.feed = 0, given.size = 0;
     EXPECT(HM_E_ARGUMENT, hm_open("other", &given, &other, &error));
     given.size = sizeof given, given.segment_bytes = 5;
     EXPECT(HM_E_BAD_OPTION, hm_open("other", &given, &other, &error));

@@ -1,6 +1,7 @@
 //! Errors of the engine as Python exceptions: one class for each code, in `hashmere.errors`.
 
 use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
+use hashmere_feed::FeedError;
 use hashmere_log::LogError;
 use hashmere_queue::QueueError;
 use pyo3::exceptions::PyRuntimeError;
@@ -9,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
 /// The code of a closed handle.
-pub const CLOSED: i32 = 81;
+pub const CLOSED: i32 = 101;
 
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
@@ -112,6 +113,21 @@ pub trait LogResult<T> {
 impl<T> LogResult<T> for Result<T, LogError> {
     fn or_raise_log(self, py: Python<'_>) -> PyResult<T> {
         self.map_err(|error| log(py, error))
+    }
+}
+
+/// `?` for results of a feed.
+pub trait FeedResult<T> {
+    /// Raises the error.
+    fn or_raise_feed(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> FeedResult<T> for Result<T, FeedError> {
+    fn or_raise_feed(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| match error {
+            FeedError::Store(error) => raised(py, *error),
+            other => exception(py, other.code(), other.to_string(), None),
+        })
     }
 }
 

@@ -9,6 +9,7 @@ mod bytes;
 mod change;
 mod endpoint;
 mod error;
+mod feed;
 mod handle;
 mod hot;
 mod item;
@@ -40,6 +41,8 @@ mod _hashmere {
 
     #[pymodule_export]
     use crate::endpoint::{Element, Endpoint};
+    #[pymodule_export]
+    use crate::feed::Feed;
     #[pymodule_export]
     use crate::key::HashedKey;
     #[pymodule_export]

@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 static LEVEL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static LINE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-fn of_types<'py>(
+pub(crate) fn of_types<'py>(
     py: Python<'py>,
     kept: &'static PyOnceLock<Py<PyAny>>,
     name: &str,

@@ -57,7 +57,7 @@ impl StoreBase {
     #[pyo3(signature = (name, /, *, create=true, create_new=false, read_only=false, cache=None, max_bytes=None,
         expected_items=None, fixed_key_len=None, fixed_value_len=None, permissions=None, remove_on_last_close=false,
         busy_timeout=None, segment_bytes=None, leaf_bytes=None, durable=false, sync_every=None,
-        allow_foreign_owner=false, on_recovery=None))]
+        allow_foreign_owner=false, on_recovery=None, feed=None, feed_values=false, origin=0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         name: &Bound<'_, PyAny>,
@@ -78,6 +78,9 @@ impl StoreBase {
         sync_every: Option<f64>,
         allow_foreign_owner: bool,
         on_recovery: Option<Py<PyAny>>,
+        feed: Option<u64>,
+        feed_values: bool,
+        origin: u32,
     ) -> PyResult<StoreBase> {
         if create_new && (read_only || !create) {
             return Err(PyValueError::new_err("create_new creates a store: not with read_only or create=False"));
@@ -101,6 +104,7 @@ impl StoreBase {
         options = permissions.map_or(options.clone(), |n| options.permissions(n));
         options = segment_bytes.map_or(options.clone(), |n| options.segment_bytes(n));
         options = leaf_bytes.map_or(options.clone(), |n| options.leaf_bytes(n));
+        options = feed.map_or(options.clone(), |n| options.feed(n)).feed_values(feed_values).origin(origin);
         if let Some(seconds) = busy_timeout {
             options = options.busy_timeout(duration(seconds, "busy_timeout")?);
         }

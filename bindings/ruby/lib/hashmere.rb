@@ -12,6 +12,7 @@ require_relative "hashmere/transaction"
 require_relative "hashmere/queue"
 require_relative "hashmere/waiting"
 require_relative "hashmere/log"
+require_relative "hashmere/feed"
 
 # One hash table in one file that every process of a machine maps and reads and writes directly.
 #

@@ -110,6 +110,12 @@ pub struct CreateOptions {
     /// Bytes of a leaf of the index, the unit of growth: a power of two from 256 to 32K (the default)
     #[arg(long, value_name = "SIZE", value_parser = parse_size_u32, help_heading = STORE_HEADING, hide_short_help = true)]
     pub leaf_bytes: Option<u32>,
+    /// Keep about this many bytes of changes for consumers, for example 64M; a feed that is there stays as it is
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size, help_heading = STORE_HEADING)]
+    pub feed: Option<u64>,
+    /// Changes are kept with their values
+    #[arg(long, requires = "feed", help_heading = STORE_HEADING)]
+    pub feed_values: bool,
 }
 
 /// The store of a command that writes, and creates it if it is missing.
@@ -157,6 +163,9 @@ impl CreatorArgs {
         }
         if let Some(bytes) = create.leaf_bytes {
             options = options.leaf_bytes(bytes);
+        }
+        if let Some(bytes) = create.feed {
+            options = options.feed(bytes).feed_values(create.feed_values);
         }
         options
     }

@@ -139,15 +139,15 @@ enum hm_result {
     HM_E_CONFLICT = 40,            /**< Others changed each time what a transaction or a snapshot read. */
     HM_E_TOO_MANY_KEYS = 41,       /**< A transaction has more keys than it may. */
 
-    /* Backups. Those of queues, 60 to 69, are in hashmere_queue.h, those of logs, 70 to 78, in hashmere_log.h. */
+    /* Backups. Those of queues, 60 to 69, are in hashmere_queue.h, of logs, 70 to 78, in hashmere_log.h, of feeds, 80 and 81, in hashmere_feed.h. */
     HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */
     HM_E_BACKUP_ABANDONED = 51, /**< A write needed the room that the backup held back. */
     HM_E_BACKUP_EXISTS = 52,    /**< There is a file under the name of the copy already. */
 
     /* This interface. */
-    HM_E_ARGUMENT = 80, /**< An argument is not allowed; the text names it. */
-    HM_E_CLOSED = 81,   /**< The store is closed, or was never open. */
-    HM_E_INTERNAL = 82  /**< A bug in the library was caught; the text helps to report it. */
+    HM_E_ARGUMENT = 100, /**< An argument is not allowed; the text names it. */
+    HM_E_CLOSED = 101,   /**< The store is closed, or was never open. */
+    HM_E_INTERNAL = 102  /**< A bug in the library was caught; the text helps to report it. */
 };
 
 /** What went wrong. Owned by the caller; the library keeps no pointer to it. */
@@ -239,13 +239,12 @@ enum hm_open_flags {
     HM_STRICT = 1 << 3,              /**< A full store refuses writes (the default when it is created). */
     HM_CACHE = 1 << 4,               /**< A full store drops what expired, then what was not used. Needs max_bytes to create. */
     HM_DURABLE = 1 << 5,             /**< Survives power cuts up to the last ::hm_sync. Creation only; not with #HM_CACHE. */
-    /**
-     * The file is removed when the last process that has it open closes it or exits. If that one is killed (or calls `_exit`), the
-     * next process that opens the name removes it first: docs/operations.md.
-     */
+    /** The file is removed when the last process that has it open closes it or exits. If that one is killed (or calls `_exit`), the
+     * next process that opens the name removes it first: docs/operations.md. */
     HM_REMOVE_ON_LAST_CLOSE = 1 << 6,
     HM_ALLOW_FOREIGN_OWNER = 1 << 7,       /**< Open a file that another user owns. */
-    HM_NO_VALUES = 1 << 8            /**< Every value is empty: a set of keys. Creation only. */
+    HM_NO_VALUES = 1 << 8,           /**< Every value is empty: a set of keys. Creation only. */
+    HM_FEED_VALUES = 1 << 9          /**< Changes are kept with their values, where hm_options::feed makes the feed. */
 };
 
 /**
@@ -268,9 +267,10 @@ typedef struct hm_options {
     uint32_t fixed_key_len;   /**< Every key has this length. Creation only. */
     uint32_t fixed_value_len; /**< Every value has this length. Creation only. */
     uint32_t permissions;     /**< Permission bits of a created file, default 0600. */
-    uint32_t reserved;        /**< 0. */
+    uint32_t origin;          /**< Marks all changes that are made through this handle in the feed, such as that of a replicator. */
     hm_progress on_recovery;   /**< Called with the bytes done and in all, if a durable store has to be rebuilt after a power cut. */
     void *on_recovery_user;    /**< What it is given. */
+    uint64_t feed; /**< Keep about this many bytes of changes, 1 MiB to 32 GiB: hashmere_feed.h. A feed that is there stays. Default: none. */
 } hm_options;
 
 /**

@@ -124,9 +124,10 @@ pub struct HmOptions {
     pub fixed_key_len: u32,
     pub fixed_value_len: u32,
     pub permissions: u32,
-    pub reserved: u32,
+    pub origin: u32,
     pub on_recovery: Option<HmProgress>,
     pub on_recovery_user: *mut c_void,
+    pub feed: u64,
 }
 
 /// `hm_view`.

@@ -3,6 +3,7 @@
 use crate::abi::HmError;
 use crate::result;
 use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
+use hashmere_feed::FeedError;
 use hashmere_log::LogError;
 use hashmere_queue::QueueError;
 use std::any::Any;
@@ -19,6 +20,7 @@ pub(crate) enum Failure {
     Backup(Box<BackupError>),
     Queue(Box<QueueError>),
     Log(Box<LogError>),
+    Feed(Box<FeedError>),
     /// An argument is not allowed: its name, and what is wrong.
     Argument(&'static str, &'static str),
     /// Key and value, or one of them, are longer than any store allows.
@@ -84,6 +86,16 @@ impl From<LogError> for Failure {
     }
 }
 
+impl From<FeedError> for Failure {
+    #[cold]
+    fn from(error: FeedError) -> Failure {
+        match error {
+            FeedError::Store(error) => (*error).into(),
+            other => Failure::Feed(Box::new(other)),
+        }
+    }
+}
+
 fn os_error_of(error: &WriteError) -> i32 {
     match error {
         WriteError::Io { source, .. } | WriteError::NoSpace(source) => source.raw_os_error().unwrap_or(0),
@@ -114,6 +126,7 @@ impl Failure {
             Failure::Backup(error) => error.code(),
             Failure::Queue(error) => error.code(),
             Failure::Log(error) => error.code(),
+            Failure::Feed(error) => error.code(),
             Failure::Argument(..) => result::ARGUMENT,
             Failure::TooLarge(..) => WriteError::TooLarge { bytes: 0, limit: 0 }.code(),
             Failure::Closed => result::CLOSED,
@@ -174,6 +187,7 @@ impl fmt::Display for Failure {
             Failure::Backup(error) => error.fmt(f),
             Failure::Queue(error) => error.fmt(f),
             Failure::Log(error) => error.fmt(f),
+            Failure::Feed(error) => error.fmt(f),
             Failure::Argument(name, what) => write!(f, "argument `{name}`: {what}"),
             Failure::TooLarge(name, len) => {
                 write!(f, "argument `{name}` has {len} bytes, but key and value together have less than 4 GiB")

@@ -1,15 +1,15 @@
-//! The C interface: `include/hashmere.h`, `hashmere_transaction.h`, `hashmere_queue.h` and `hashmere_log.h` are its
-//! documentation and its contract.
+//! The C interface: `include/hashmere.h`, `hashmere_transaction.h`, `hashmere_queue.h`, `hashmere_log.h` and
+//! `hashmere_feed.h` are its documentation and its contract.
 //!
 //! Each function of the header is an `export!` in one of the modules below, named as the groups of the header are (and
 //! those that name a key are two, from one `export_by_key!`). The macro makes it `extern "C"`, turns the raw arguments
 //! into Rust's own types (`args`), keeps panics inside, and writes the error text (`failure`). So nothing outside
 //! `args`, `arrays`, `key`, `export`, `failure`, `handle` and the structures that a caller provides room for (`view`,
-//! `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `transaction`, `write_batch`, `log`, `log_drain`) is
-//! unsafe.
+//! `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `transaction`, `write_batch`, `log`, `log_drain`,
+//! `feed`) is unsafe.
 //!
-//! The structures in `abi` and `log_abi` are those of the headers, field by field; `tests/header` and the committed
-//! `abi/layout.txt` hold them to it.
+//! The structures in `abi`, `log_abi` and `feed_abi` are those of the headers, field by field; `tests/header` and the
+//! committed `abi/layout.txt` hold them to it.
 
 // The header says, once, what a caller has to keep to.
 #![allow(clippy::missing_safety_doc)]
@@ -29,6 +29,8 @@ pub mod bulk;
 pub mod conditions;
 pub mod counters;
 pub mod expiry;
+pub mod feed;
+pub mod feed_abi;
 pub mod key;
 pub mod log;
 pub mod log_abi;

@@ -20,7 +20,8 @@ const DURABLE: u64 = 1 << 5;
 const REMOVE_ON_LAST_CLOSE: u64 = 1 << 6;
 const FOREIGN_OWNER: u64 = 1 << 7;
 const NO_VALUES: u64 = 1 << 8;
-const KNOWN: u64 = 2 * NO_VALUES - 1;
+const FEED_VALUES: u64 = 1 << 9;
+const KNOWN: u64 = 2 * FEED_VALUES - 1;
 
 /// A callback with its `user`. The engine keeps it for no longer than opening takes.
 pub(crate) struct Told(pub(crate) HmProgress, pub(crate) *mut c_void);
@@ -41,9 +42,6 @@ fn options_from(given: &HmOptions) -> Result<Options, Failure> {
     let has = |flag| given.flags & flag != 0;
     if given.flags & !KNOWN != 0 {
         return bad("`flags` has bits that this version of the library does not know");
-    }
-    if given.reserved != 0 {
-        return bad("`reserved` is not 0");
     }
     if has(STRICT) && has(CACHE) {
         return bad("HM_STRICT and HM_CACHE exclude each other");
@@ -78,6 +76,9 @@ fn options_from(given: &HmOptions) -> Result<Options, Failure> {
     when(given.fixed_key_len != 0, |o, g| o.fixed_key_len(g.fixed_key_len));
     when(given.fixed_value_len != 0, |o, g| o.fixed_value_len(g.fixed_value_len));
     when(given.permissions != 0, |o, g| o.permissions(g.permissions));
+    when(given.feed != 0, |o, g| o.feed(g.feed));
+    when(has(FEED_VALUES), |o, _| o.feed_values(true));
+    when(given.origin != 0, |o, g| o.origin(g.origin));
     if let Some(on_recovery) = given.on_recovery {
         let told = Told(on_recovery, given.on_recovery_user);
         options = options.on_recovery(move |done, of| told.tell(done, of));
@@ -86,16 +87,19 @@ fn options_from(given: &HmOptions) -> Result<Options, Failure> {
 }
 
 /// Room for text with a NUL at its end.
-struct Text;
+pub(crate) struct Text;
 impl Text {
-    unsafe fn read<'a>(name: &'static str, text: *mut c_char, room: usize) -> Result<&'a mut [u8], Failure> {
+    pub(crate) unsafe fn read<'a>(name: &'static str, text: *mut c_char, room: usize) -> Result<&'a mut [u8], Failure> {
         // SAFETY: as for any buffer.
         unsafe { crate::args::Buffer::read(name, text.cast(), room) }
     }
 }
 
 fn put_path(path: &Path, buffer: &mut [u8], len: &Out<usize>) -> c_int {
-    let bytes = path.as_os_str().as_bytes();
+    put_text(path.as_os_str().as_bytes(), buffer, len)
+}
+
+pub(crate) fn put_text(bytes: &[u8], buffer: &mut [u8], len: &Out<usize>) -> c_int {
     len.put(bytes.len());
     match buffer.get_mut(..=bytes.len()) {
         None => BUFFER_TOO_SMALL,

@@ -29,11 +29,11 @@ pub const TIMEOUT: c_int = -10;
 pub const SKIPPED: c_int = -9;
 
 /// An argument is not allowed.
-pub const ARGUMENT: c_int = 80;
+pub const ARGUMENT: c_int = 100;
 /// The store is closed.
-pub const CLOSED: c_int = 81;
+pub const CLOSED: c_int = 101;
 /// A panic was caught.
-pub const INTERNAL: c_int = 82;
+pub const INTERNAL: c_int = 102;
 
 /// The version, as the header reckons it.
 const VERSION: u32 = {
@@ -123,6 +123,8 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         76 => c"LogRemoved",
         77 => c"LogOutput",
         78 => c"LogReentered",
+        80 => c"FeedOff",
+        81 => c"BadToken",
         ARGUMENT => c"Argument",
         CLOSED => c"Closed",
         INTERNAL => c"Internal",

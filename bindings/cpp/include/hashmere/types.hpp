@@ -192,6 +192,12 @@ public:
     options &fixed_key_len(std::uint32_t bytes) noexcept { return c_.fixed_key_len = bytes, *this; }
     options &fixed_value_len(std::uint32_t bytes) noexcept { return c_.fixed_value_len = bytes, *this; }
     options &permissions(std::uint32_t mode) noexcept { return c_.permissions = mode, *this; }
+    /// Keep about this many bytes of changes, for consumers that follow them: feed.hpp.
+    options &feed(std::uint64_t bytes) noexcept { return c_.feed = bytes, *this; }
+    /// Changes are kept with their values.
+    options &feed_values(bool on = true) noexcept { return flag(HM_FEED_VALUES, on); }
+    /// Marks all changes that are made through this handle in the feed.
+    options &origin(std::uint32_t number) noexcept { return c_.origin = number, *this; }
     const hm_options &c() const noexcept { return c_; }
 
 private:

@@ -19,6 +19,7 @@ from ._hashmere import (
     Drainer,
     Element,
     Endpoint,
+    Feed,
     Follower,
     HashedKey,
     ManualDrainer,
@@ -38,7 +39,7 @@ from ._hashmere import (
     remove,
 )
 from ._store import Store
-from ._types import KEEP, REMOVE, Branch, Condition, EntryId, Level, LogLine, Item, Uid, Verdict
+from ._types import KEEP, REMOVE, Branch, Condition, EntryId, FeedEvent, FeedInfo, FeedTransaction, Level, LogLine, Item, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
 from .errors import (
     AddressSpace,
@@ -50,11 +51,13 @@ from .errors import (
     BadName,
     BadOption,
     BadPattern,
+    BadToken,
     Busy,
     Closed,
     Conflict,
     Corrupt,
     Error,
+    FeedOff,
     Full,
     Io,
     LogBadOption,
@@ -111,6 +114,7 @@ __all__ = [
     "BadName",
     "BadOption",
     "BadPattern",
+    "BadToken",
     "Barrier",
     "Branch",
     "Busy",
@@ -125,6 +129,11 @@ __all__ = [
     "Endpoint",
     "EntryId",
     "Error",
+    "Feed",
+    "FeedEvent",
+    "FeedInfo",
+    "FeedOff",
+    "FeedTransaction",
     "Follower",
     "Full",
     "HashedKey",

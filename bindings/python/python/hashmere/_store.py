@@ -198,7 +198,7 @@ class Store(_hashmere.Store):
 
 MutableMapping.register(Store)
 
-_AGAIN = frozenset(("read_only", "busy_timeout", "remove_on_last_close", "sync_every", "allow_foreign_owner"))
+_AGAIN = frozenset(("read_only", "busy_timeout", "remove_on_last_close", "sync_every", "allow_foreign_owner", "origin"))
 
 
 def _reopen(path: str, options: Mapping[str, Any]) -> Store:

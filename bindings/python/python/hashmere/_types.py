@@ -1,5 +1,6 @@
 """Small values that calls take and return."""
 
+import dataclasses
 import enum
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
@@ -106,6 +107,70 @@ class Level(enum.IntEnum):
     INFO = 3
     DEBUG = 4
     TRACE = 5
+
+
+# No tuple, which has an `index` of its own.
+@dataclasses.dataclass(frozen=True)
+class FeedTransaction:
+    """A transaction that a change is part of. Its changes follow each other."""
+
+    id: int
+    """The same for all of them."""
+    index: int
+    """Which of them this is, from 0."""
+    len: int
+    """How many there are."""
+
+
+class FeedEvent(NamedTuple):
+    """One step of a feed. Only ``read`` and ``change`` are about a key."""
+
+    kind: str
+    """``"reset"``: every key follows as ``"read"``, then ``"synced"``, and what is not among them is gone; ``"change"``; ``"clear"``: every
+    key was removed at once."""
+    operation: Optional[str]
+    """What happened to the key: ``"read"`` (nothing), ``"set"``, ``"delete"``, ``"touch"``, ``"evict"``, ``"expire"``."""
+    key: Optional[bytes]
+    """The key."""
+    value: Optional[bytes]
+    """The value that it has now, if it is here."""
+    value_state: Optional[str]
+    """``"absent"``: the key is gone; ``"bytes"``; ``"not_kept"``: by the feed, or not asked for; ``"superseded"``: a later event has it."""
+    value_len: int
+    """Length of the value, whether it is here or not."""
+    version: int
+    """The version that the key has now; of a removal, one above every one that it had."""
+    flags: int
+    """The caller's flags."""
+    expires_at_ms: Optional[int]
+    """When it expires, in milliseconds since 1970."""
+    origin: int
+    """What the handle that made the change was opened with as ``origin``."""
+    ts_ms: int
+    """When it happened, in milliseconds since 1970; 0 of ``reset`` and ``synced``."""
+    transaction: Optional[FeedTransaction]
+    """The transaction that it is part of."""
+    supplied_hash: Optional[int]
+    """The hash that was given with the key."""
+    reason: Optional[str]
+    """Of a reset: ``"asked"``, ``"gone"``, ``"other_feed"``, ``"gap"``."""
+    token: Optional[str]
+    """Where a consumer resumes that has dealt with this event; of a reset ``None``: behind the event before."""
+
+
+class FeedInfo(NamedTuple):
+    """The feed of a store."""
+
+    number: int
+    """Tells it from others that the store had."""
+    position: int
+    """Position of the next entry."""
+    oldest: int
+    """The first position that is still kept."""
+    bytes: int
+    """Bytes that it takes."""
+    values: bool
+    """Whether it keeps values."""
 
 
 class LogLine(NamedTuple):

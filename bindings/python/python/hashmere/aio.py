@@ -1,4 +1,4 @@
-"""Queues and logs in `asyncio`: waiting for elements and lines without stopping the event loop."""
+"""Queues, logs and change feeds in `asyncio`: waiting for elements, lines and events without stopping the event loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 from typing import Any, AsyncIterator, Optional
 
 from ._hashmere import Element, Endpoint, Queue
-from ._types import LogLine
+from ._store import Store, Text
+from ._types import FeedEvent, LogLine
 from .log import Log, Target
 
 
@@ -37,6 +38,24 @@ async def follow(log: Log, since: Any = None) -> AsyncIterator[LogLine]:
         for line in lines:
             yield line
         await _readable(number)
+
+
+async def feed(
+    store: Store, start: str = "now", *, prefix: Optional[Text] = None, values: bool = False
+) -> AsyncIterator[FeedEvent]:
+    """The changes of a store, without end:
+
+        async for event in hashmere.aio.feed(store, token): ...
+
+    The arguments are those of `Store.feed`; each event has the token with which to resume behind it."""
+    with store.feed(start, prefix=prefix, values=values) as events:
+        number = events.fileno()
+        while True:
+            event = events.next(0)
+            if event is not None:
+                yield event
+            else:
+                await _readable(number)
 
 
 async def drain(log: Log, to: Target = None, /, **how: Any) -> None:
@@ -112,4 +131,4 @@ class Consumer:
         self.close()
 
 
-__all__ = ["Consumer", "drain", "follow"]
+__all__ = ["Consumer", "drain", "feed", "follow"]

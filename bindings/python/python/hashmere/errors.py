@@ -327,10 +327,22 @@ class LogReentered(Error):
     code = 78
 
 
+class FeedOff(Error):
+    """The store keeps no changes."""
+
+    code = 80
+
+
+class BadToken(Error, ValueError):
+    """A text that is no token of a feed."""
+
+    code = 81
+
+
 class Closed(Error, ValueError):
     """The handle was closed."""
 
-    code = 81
+    code = 101
 
 
 BY_CODE: Dict[int, Type[Error]] = {error.code: error for error in Error.__subclasses__()}

@@ -177,5 +177,6 @@ void init_endpoint(void);
 void init_queue(void);
 void init_waiting(void);
 void init_log(void);
+void init_feed(void);
 
 #endif

@@ -27,6 +27,7 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_queue();
     init_waiting();
     init_log();
+    init_feed();
     uint32_t version = hm_version();
     rb_define_const(hashmere_module, "LIBRARY_VERSION",
                     rb_sprintf("%u.%u.%u", version / 10000, version / 100 % 100, version % 100));

@@ -35,7 +35,7 @@ static int run_open(call *c) {
 }
 
 /* _open(name, encoding, timeout_ms, [flags, max_bytes, expected_items, sync_every_ms, segment_bytes, leaf_bytes, fixed_key_len,
- * fixed_value_len, permissions]) */
+ * fixed_value_len, permissions, feed, origin]) */
 static VALUE store_open(VALUE self, VALUE name, VALUE encoding, VALUE timeout, VALUE numbers) {
     store *s = RTYPEDDATA_DATA(self);
     if (s->hm)
@@ -51,6 +51,8 @@ static VALUE store_open(VALUE self, VALUE name, VALUE encoding, VALUE timeout, V
     options.fixed_key_len = to_u32(rb_ary_entry(numbers, 6), "fixed_key_len");
     options.fixed_value_len = to_u32(rb_ary_entry(numbers, 7), "fixed_value_len");
     options.permissions = to_u32(rb_ary_entry(numbers, 8), "permissions");
+    options.feed = to_u64(rb_ary_entry(numbers, 9), "feed");
+    options.origin = to_u32(rb_ary_entry(numbers, 10), "origin");
     s->timeout_ms = to_u64(timeout, "busy_timeout");
     s->encoding = rb_to_encoding_index(encoding);
     if (s->encoding < 0)
@@ -143,7 +145,8 @@ void init_store(void) {
         int bit;
     } flags[] = {{"NO_CREATE", HM_NO_CREATE},   {"CREATE_NEW", HM_CREATE_NEW}, {"READ_ONLY", HM_READ_ONLY},
                  {"STRICT", HM_STRICT},       {"CACHE", HM_CACHE},         {"DURABLE", HM_DURABLE},
-                 {"DELETE", HM_REMOVE_ON_LAST_CLOSE}, {"FOREIGN", HM_ALLOW_FOREIGN_OWNER}, {"NO_VALUES", HM_NO_VALUES}};
+                 {"DELETE", HM_REMOVE_ON_LAST_CLOSE}, {"FOREIGN", HM_ALLOW_FOREIGN_OWNER}, {"NO_VALUES", HM_NO_VALUES},
+                 {"FEED_VALUES", HM_FEED_VALUES}};
     VALUE module = rb_define_module_under(hashmere_module, "OpenFlags");
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         rb_define_const(module, flags[i].name, INT2FIX(flags[i].bit));

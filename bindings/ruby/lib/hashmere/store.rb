@@ -23,16 +23,19 @@ module Hashmere
     # @param durable [Boolean] survives power cuts up to the last {#sync}
     # @param sync_every [Numeric, nil] a write that finds the last sync this many seconds old syncs
     # @param encoding [Encoding, String] what is read is tagged with it
+    # @param feed [Integer, nil] keep about this many bytes of changes, for consumers: {Store#feed}; a store that keeps changes goes on as it is
+    # @param feed_values [Boolean] changes are kept with their values, where `feed` makes the feed
+    # @param origin [Integer] marks all changes that are made through this handle
     def initialize(name, create: true, create_new: false, read_only: false, cache: nil, max_bytes: nil, expected_items: nil,
                    busy_timeout: 5, durable: false, sync_every: nil, segment_bytes: nil, leaf_bytes: nil, fixed_key_len: nil,
                    fixed_value_len: nil, permissions: nil, remove_on_last_close: false, allow_foreign_owner: false,
-                   no_values: false, encoding: Encoding::UTF_8)
+                   no_values: false, encoding: Encoding::UTF_8, feed: nil, feed_values: false, origin: 0)
       flags = 0
       { NO_CREATE: !create, CREATE_NEW: create_new, READ_ONLY: read_only, STRICT: cache == false, CACHE: cache, DURABLE: durable,
-        DELETE: remove_on_last_close, FOREIGN: allow_foreign_owner, NO_VALUES: no_values }
+        DELETE: remove_on_last_close, FOREIGN: allow_foreign_owner, NO_VALUES: no_values, FEED_VALUES: feed_values }
         .each { |flag, set| flags |= OpenFlags.const_get(flag) if set }
       numbers = [flags, max_bytes, expected_items, sync_every && Attributes.milliseconds(sync_every, "sync_every"),
-                 segment_bytes, leaf_bytes, fixed_key_len, fixed_value_len, permissions].map { |number| number || 0 }
+                 segment_bytes, leaf_bytes, fixed_key_len, fixed_value_len, permissions, feed, origin].map { |number| number || 0 }
       timeout = Attributes.milliseconds(busy_timeout, "busy_timeout")
       open_or_collect { _open(Hashmere._name(name), encoding, timeout, numbers) }
     end

@@ -6,6 +6,7 @@ use crate::engine::{Engine, Layout, NewStore};
 use crate::error::OpenError;
 use crate::lease_set::Leases;
 use crate::options::{Create, Mode, Options};
+use hashmere_format::feed;
 use hashmere_format::header::{at, flag, limit, Shape};
 use hashmere_os::file::{self, Unpublished};
 use hashmere_os::random;
@@ -36,6 +37,9 @@ pub(super) fn check_options(options: &Options) -> Result<(), OpenError> {
         if len == Some(u32::MAX) {
             return bad(option, "it must be below 4294967295".into());
         }
+    }
+    if options.feed.is_some_and(|bytes| !(feed::BYTES.0..=feed::BYTES.1).contains(&bytes)) {
+        return bad("feed", "a feed has 1 MiB to 32 GiB".into());
     }
     if options.permissions.is_some_and(|p| p & !0o777 != 0 || p & 0o600 != 0o600) {
         return bad("permissions", "they must be within 0o777 and let the owner read and write".into());

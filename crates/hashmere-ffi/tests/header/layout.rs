@@ -2,6 +2,7 @@
 
 use super::text::Header;
 use hashmere_ffi::abi::*;
+use hashmere_ffi::feed_abi::*;
 use hashmere_ffi::log_abi::*;
 use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
@@ -10,7 +11,7 @@ use std::process::Command;
 /// One line for each structure, field and constant, printed by a program that the C compiler makes of the header.
 pub fn from_c(header: &Header) -> String {
     let mut program =
-        String::from("#include <hashmere_transaction.h>\n#include <hashmere_queue.h>\n#include <hashmere_log.h>\n#include <stdio.h>\nint main(void) {\n");
+        String::from("#include <hashmere_transaction.h>\n#include <hashmere_queue.h>\n#include <hashmere_log.h>\n#include <hashmere_feed.h>\n#include <stdio.h>\nint main(void) {\n");
     for (name, fields) in &header.structures {
         let _ = writeln!(program, "printf(\"{name} %zu\\n\", sizeof({name}));");
         for field in fields {
@@ -66,7 +67,7 @@ pub fn from_rust() -> String {
         HmStored hm_stored: version uid created;
         HmPair hm_pair: key value metadata;
         HmOptions hm_options: size flags max_bytes expected_items busy_timeout_ms sync_every_ms segment_bytes leaf_bytes
-            fixed_key_len fixed_value_len permissions reserved on_recovery on_recovery_user;
+            fixed_key_len fixed_value_len permissions origin on_recovery on_recovery_user feed;
         HmView hm_view: data len metadata zero_copy reserved opaque;
         HmReservation hm_reservation: data len opaque;
         HmChange hm_change: action reserved value attributes;
@@ -94,6 +95,10 @@ pub fn from_rust() -> String {
         HmField hm_field: key kind truth text integer natural real;
         HmLine hm_line: text fields field_count process position time_ns level pid thread lost flags reserved;
         HmDrainOptions hm_drain_options: size flags to format level fd path max_bytes keep show user;
+        HmFeedInfo hm_feed_info: size number position oldest bytes values;
+        HmFeedOptions hm_feed_options: size flags prefix;
+        HmFeedEvent hm_feed_event: kind operation reason value_state key value version expires_at_ms ts_ms value_len flags
+            origin has_supplied_hash supplied_hash transaction_id transaction_index transaction_len token;
     }
     text
 }

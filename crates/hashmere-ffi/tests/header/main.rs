@@ -20,7 +20,7 @@ fn here(path: &str) -> String {
 
 fn header() -> Header {
     // `hashmere_logf.h` is code of the caller's, and no part of the ABI.
-    let all = ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log"]
+    let all = ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log", "hashmere_feed"]
         .map(|name| here(&format!("include/{name}.h")));
     Header::parse(&all.concat())
 }
@@ -49,12 +49,15 @@ fn codes_of(source: &str) -> BTreeMap<String, i32> {
                 "BackupError" => "Backup",
                 "QueueError" => "Queue",
                 "LogError" => "Log",
+                "FeedError" => "Feed",
                 _ => "",
             };
         } else if let Some(doc) = line.strip_prefix("/// ") {
             let said = doc.split("Code ").nth(1).and_then(|rest| rest.trim_end_matches('.').parse().ok());
             code = said.or(code);
         } else if let Some(number) = code.take() {
+            // A token is of nothing but a feed.
+            let family = if line.starts_with("BadToken") { "" } else { family };
             let name: String = family.chars().chain(line.chars().take_while(|c| c.is_alphanumeric())).collect();
             let before = codes.insert(shout(&name), number);
             assert!(before.is_none_or(|b| b == number), "{name} has two codes");
@@ -68,14 +71,15 @@ fn the_errors_are_those_of_the_engine() {
     let header = header();
     let all =
         header.constants.iter().filter_map(|(name, n)| Some((name.strip_prefix("HM_E_")?.to_string(), *n as i32)));
-    let (own, shared): (BTreeMap<_, _>, BTreeMap<_, _>) = all.partition(|(_, n)| (80..90).contains(n));
+    let (own, shared): (BTreeMap<_, _>, BTreeMap<_, _>) = all.partition(|(_, n)| (100..110).contains(n));
     let mut codes = codes_of("../hashmere-engine/src/error.rs");
     assert!(codes.len() > 20, "error.rs is not understood: {codes:?}");
     codes.append(&mut codes_of("../hashmere-queue/src/error.rs"));
     codes.append(&mut codes_of("../hashmere-log/src/error.rs"));
+    codes.append(&mut codes_of("../hashmere-feed/src/error.rs"));
     assert_eq!(shared, codes);
     let own: Vec<_> = own.into_iter().collect();
-    assert_eq!(own, [("ARGUMENT".into(), 80), ("CLOSED".into(), 81), ("INTERNAL".into(), 82)]);
+    assert_eq!(own, [("ARGUMENT".into(), 100), ("CLOSED".into(), 101), ("INTERNAL".into(), 102)]);
 }
 
 #[test]
@@ -86,8 +90,9 @@ fn every_result_has_its_name() {
     };
     let results = header().constants;
     let own = results.iter().take_while(|(name, _)| *name != "HM_NEVER");
-    let is_other =
-        |name: &str| name.starts_with("HM_E_QUEUE_") || name.starts_with("HM_E_LOG_") || name == "HM_SKIPPED";
+    let is_other = |name: &str| {
+        ["HM_E_QUEUE_", "HM_E_LOG_", "HM_E_FEED_", "HM_E_BAD_TOKEN", "HM_SKIPPED"].iter().any(|n| name.starts_with(n))
+    };
     let results: Vec<_> = own.chain(results.iter().filter(|(name, _)| is_other(name))).collect();
     for (name, code) in &results {
         let bare = name.strip_prefix("HM_E_").or(name.strip_prefix("HM_")).unwrap();
@@ -136,6 +141,7 @@ fn each_function_is_declared_as_it_is_defined() {
     ];
     let others = ["hm_result_name", "hm_version", "hm_view_release", "hm_scan_close"];
     let of_logs = ["hm_log_close", "hm_log_enabled", "hm_follower_close"];
+    let of_logs = [&of_logs[..], &["hm_feed_close"]].concat();
     let others = [&others[..], &closes, &of_logs].concat();
     for name in declared.keys() {
         assert!(defined.contains_key(name) || others.contains(&name.as_str()), "{name} is not defined");

@@ -4,7 +4,7 @@ use crate::read;
 use std::collections::BTreeMap;
 
 /// Of the C interface alone: Python has exceptions of its own for both.
-const OF_C_ALONE: &[i32] = &[80, 82];
+const OF_C_ALONE: &[i32] = &[100, 102];
 
 /// `NOT_FOUND` as a class has it: `NotFound`.
 fn camel(name: &str) -> String {
@@ -14,7 +14,7 @@ fn camel(name: &str) -> String {
 
 /// The constants `HM_E_...` of the headers, which the library is compared with by a test of its own.
 fn of_c() -> BTreeMap<i32, String> {
-    let headers = ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log"];
+    let headers = ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log", "hashmere_feed"];
     let text: String = headers.iter().map(|name| read(&format!("crates/hashmere-ffi/include/{name}.h"))).collect();
     let line = |line: &str| {
         let (name, rest) = line.trim().strip_prefix("HM_E_")?.split_once(" = ")?;

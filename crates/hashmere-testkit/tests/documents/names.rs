@@ -15,10 +15,10 @@ const OF_RUBY_CONTAINERS: &[&str] =
     &["[]", "[]=", "bytesize", "byteslice", "getbyte", "initialize", "==", "hash", "inspect", "to_h", "to_i", "to_s"];
 /// Files of C++ and Ruby whose classes are what users call. Options, which the page of options has, and values are in
 /// others.
-const CPP_CALLS: &[&str] = &["store", "held", "scan", "transaction", "queue", "log", "log_drain"];
-const RUBY_CALLS: &[&str] = &["store", "scans", "transaction", "queue", "log"];
+const CPP_CALLS: &[&str] = &["store", "held", "scan", "transaction", "queue", "log", "log_drain", "feed"];
+const RUBY_CALLS: &[&str] = &["store", "scans", "transaction", "queue", "log", "feed"];
 /// Classes of options within those files, and one of the implementation.
-const CPP_OPTIONS: &[&str] = &["pool_options", "log_options", "output", "shown_lines"];
+const CPP_OPTIONS: &[&str] = &["pool_options", "log_options", "output", "shown_lines", "feed_options"];
 
 /// The names of a column, those of the languages in the order of [`LANGUAGES`].
 fn columns(table: &str) -> [Names; 6] {
@@ -125,8 +125,10 @@ fn declared() -> [(Names, Names); 6] {
     let of_queue =
         files("crates/hashmere-queue/src", &["pool", "queue", "endpoint", "element", "mutex", "barrier", "wait"]);
     let of_log = files("crates/hashmere-log/src", &["log", "drainer", "manual_drainer", "follow"]);
-    let rest = ["crates/hashmere/src", "crates/hashmere-queue/src", "crates/hashmere-log/src"]
-        .map(|folder| all_of(folder, &["rs"]))
+    let of_feed = files("crates/hashmere-feed/src", &["feed", "ready_fd"]);
+    let rest = ["hashmere", "hashmere-queue", "hashmere-log", "hashmere-feed"]
+        .map(|name| format!("crates/{name}/src"))
+        .map(|folder| all_of(&folder, &["rs"]))
         .concat();
     let rust = behind(
         &(rest
@@ -135,7 +137,7 @@ fn declared() -> [(Names, Names); 6] {
             + &read("crates/hashmere-engine/src/transaction/batch.rs")),
         "pub fn ",
     );
-    let rust_needed = behind(&(of_store + &of_queue + &of_log), "    pub fn ");
+    let rust_needed = behind(&(of_store + &of_queue + &of_log + &of_feed), "    pub fn ");
 
     let headers = all_of("crates/hashmere-ffi/include", &["h"]);
     let c: Names = called(&headers).into_iter().filter(|name| name.starts_with("hm_")).collect();
@@ -162,7 +164,7 @@ fn declared() -> [(Names, Names); 6] {
     for mark in ["def self.", "alias ", "@!method ", "NAMES.each_key { |level| define_method(:"] {
         ruby.extend(behind(&ruby_files, mark));
     }
-    let classes = ["endpoint", "element", "queue", "pool", "log", "drainer", "follower", "manual_drainer"];
+    let classes = ["endpoint", "element", "queue", "pool", "log", "drainer", "follower", "manual_drainer", "feed"];
     for class in
         ["store", "scan", "view", "reservation", "guard", "barrier", "error", "transaction"].iter().chain(&classes)
     {

@@ -38,7 +38,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "hashmere-ffi",
-        ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-queue"],
+        ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-log", "hashmere-queue"],
         others: Some(&[]),
     },
     Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-os"], others: None },
