@@ -90,6 +90,7 @@ promise: export RUST_TEST_THREADS ?= 4
 promise:
 	@scripts/setup rust
 	@scripts/setup clients
+	@scripts/setup feed
 	cargo test $(WHOLE) --quiet --no-fail-fast --test '*'
 
 # The library is built once for all of them.

@@ -158,3 +158,23 @@ pub struct Change {
     /// Where to resume behind it. Within a transaction: at its beginning, so that it comes whole again.
     pub token: Token,
 }
+
+impl Change {
+    /// A change without a value, attributes and transaction; its fields are public.
+    pub fn new(operation: Operation, key: Vec<u8>, version: Version, token: Token) -> Change {
+        Change {
+            operation,
+            key,
+            supplied_hash: None,
+            version,
+            value: Value::Absent,
+            value_len: 0,
+            flags: 0,
+            expires_at_ms: None,
+            origin: 0,
+            ts_ms: 0,
+            transaction: None,
+            token,
+        }
+    }
+}

@@ -9,11 +9,14 @@
 
 #![forbid(unsafe_code)]
 
+mod digits;
 mod entry;
+mod envelope;
 mod error;
 mod event;
 mod feed;
 mod options;
+mod read_envelope;
 mod ready_fd;
 mod switch;
 mod token;
@@ -23,6 +26,7 @@ pub use event::{Change, Event, Operation, ResetReason, TransactionPart, Value};
 pub use feed::Feed;
 pub use hashmere_engine::FeedInfo;
 pub use options::{FeedOptions, FeedStart};
+pub use read_envelope::BadEnvelope;
 pub use ready_fd::ReadyFd;
 pub use switch::{disable, enable, info};
 pub use token::{BadToken, Token};

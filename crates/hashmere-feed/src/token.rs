@@ -1,5 +1,6 @@
 //! A consumer's place in a feed, as text that it keeps where its data are.
 
+use crate::digits::number;
 use std::fmt;
 use std::str::FromStr;
 
@@ -33,20 +34,38 @@ impl Token {
 
     /// UUID of the store, as it is written.
     pub fn store_uuid(&self) -> String {
-        let mut bytes = [0; 16];
-        for (half, word) in bytes.chunks_exact_mut(8).zip(self.store) {
-            half.copy_from_slice(&word.to_le_bytes());
+        let mut text = Vec::with_capacity(36);
+        self.write_uuid(true, &mut text);
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Appends the text of the token: the same as `Display`, for what writes one with every event.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"hm1-");
+        self.write_uuid(false, out);
+        for value in [Some(self.feed), Some(self.generation), Some(self.position), self.cursor].into_iter().flatten() {
+            out.push(b'-');
+            number(value, out);
         }
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    }
+
+    pub(crate) fn write_uuid(&self, hyphens: bool, out: &mut Vec<u8>) {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let bytes = self.store.into_iter().flat_map(u64::to_le_bytes);
+        for (at, byte) in bytes.enumerate() {
+            if hyphens && [4, 6, 8, 10].contains(&at) {
+                out.push(b'-');
+            }
+            out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
     }
 }
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let uuid = self.store_uuid().replace('-', "");
-        write!(f, "hm1-{uuid}-{}-{}-{}", self.feed, self.generation, self.position)?;
-        self.cursor.map_or(Ok(()), |cursor| write!(f, "-{cursor}"))
+        let mut text = Vec::with_capacity(96);
+        self.write(&mut text);
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 

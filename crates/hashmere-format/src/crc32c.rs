@@ -53,6 +53,16 @@ impl Crc {
         Crc(pick(0) ^ pick(1) ^ pick(2) ^ pick(3) ^ pick(4) ^ pick(5) ^ pick(6) ^ pick(7))
     }
 
+    /// Adds bytes, any number of them.
+    pub fn bytes(self, bytes: &[u8]) -> Crc {
+        let (words, rest) = bytes.split_at(bytes.len() & !7);
+        let crc = words
+            .chunks_exact(8)
+            .fold(self, |crc, chunk| crc.word(chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))));
+        let step = |rest: u32, byte: &u8| rest >> 8 ^ TABLES[0][usize::from(rest as u8 ^ byte)];
+        Crc(rest.iter().fold(crc.0, step))
+    }
+
     /// The checksum of what was added so far.
     pub fn value(self) -> u32 {
         !self.0
@@ -98,6 +108,7 @@ mod tests {
             })
             .collect();
         (0..=256).step_by(8).for_each(|len| assert_eq!(of_words(&bytes[..len]), by_bits(&bytes[..len])));
+        (0..=256).for_each(|len| assert_eq!(Crc::EMPTY.bytes(&bytes[..len]).value(), by_bits(&bytes[..len])));
         let (a, b) = (0x0123_4567_89ab_cdef, 42);
         let stopped = Crc::EMPTY.word(a).value();
         assert_eq!(Crc::resume(stopped).word(b), Crc::EMPTY.word(a).word(b));

@@ -34,7 +34,13 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "hashmere-feed",
         ours: &["hashmere", "hashmere-engine", "hashmere-format", "hashmere-os"],
-        others: Some(&[]),
+        others: Some(&["base64", "serde_json"]),
+    },
+    // Protocols are spoken directly: its lib.rs has the measurement.
+    Layer {
+        name: "hashmere-sinks",
+        ours: &["hashmere", "hashmere-feed", "hashmere-format", "hashmere-os"],
+        others: Some(&["base64", "serde_json"]),
     },
     Layer {
         name: "hashmere-ffi",

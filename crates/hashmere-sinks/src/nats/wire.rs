@@ -1,0 +1,253 @@
+//! The protocol of NATS, as far as a publisher to JetStream needs it: lines of text, and blocks behind two of them.
+
+use crate::net::Connection;
+use crate::sink::SinkError;
+use serde_json::{json, Value as Json};
+use std::io;
+
+/// A connection to a server, with one subscription: to the subjects that replies come to.
+#[derive(Debug)]
+pub struct Client {
+    connection: Connection,
+    /// Subjects of replies begin with this; a number is behind it.
+    pub inbox: String,
+    /// Longest message that the server takes.
+    pub max_payload: usize,
+    requests: u64,
+}
+
+/// A message that came to the inbox.
+#[derive(Debug)]
+pub struct Reply {
+    /// The number behind the inbox's prefix; `None`: it was delivered there by a consumer, with its own subject.
+    pub number: Option<u64>,
+    /// Its subject, of what a consumer delivered.
+    pub subject: String,
+    /// Its subject of reply: of what a consumer delivered, where it was in the stream.
+    pub reply: String,
+    /// Headers as they came; empty: none.
+    pub headers: Vec<u8>,
+    /// What it says.
+    pub payload: Vec<u8>,
+}
+
+/// Numbers of requests are from here on; below are those of messages.
+const REQUESTS: u64 = 1 << 62;
+
+impl Client {
+    /// Connects and subscribes.
+    pub fn open(host: &str, port: u16, user: Option<&str>, password: Option<&str>) -> Result<Client, SinkError> {
+        let mut connection = Connection::open(host, port)?;
+        let hello = connection.line()?;
+        let info: Json = hello
+            .strip_prefix(b"INFO ")
+            .and_then(|text| serde_json::from_slice(text).ok())
+            .ok_or_else(|| SinkError::Refused(format!("{host}:{port} is no NATS server")))?;
+        if info["headers"].as_bool() != Some(true) {
+            return Err(SinkError::Refused("the server has no headers: NATS 2.2 or later is needed".into()));
+        }
+        if info["tls_required"].as_bool() == Some(true) {
+            return Err(SinkError::Refused("the server demands TLS, which is not spoken here".into()));
+        }
+        let mut connect = json!({
+            "verbose": false, "pedantic": false, "headers": true, "no_responders": true, "lang": "rust",
+            "name": "hashmere feed", "version": env!("CARGO_PKG_VERSION"), "protocol": 1,
+        });
+        match (user, password) {
+            (Some(user), Some(password)) => {
+                connect["user"] = user.into();
+                connect["pass"] = password.into();
+            }
+            (Some(token), None) | (None, Some(token)) => connect["auth_token"] = token.into(),
+            (None, None) => {}
+        }
+        let inbox = format!("_INBOX.{}.", unique());
+        connection.write(format!("CONNECT {connect}\r\nSUB {inbox}* 1\r\nPING\r\n").as_bytes())?;
+        let max_payload = info["max_payload"].as_u64().and_then(|max| max.try_into().ok()).unwrap_or(1 << 20);
+        let mut client = Client { connection, inbox, max_payload, requests: REQUESTS };
+        while client.control()? != Control::Pong {}
+        Ok(client)
+    }
+
+    /// Sends bytes that were made by [`publish`].
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        Ok(self.connection.write(bytes)?)
+    }
+
+    /// Answers what the server has asked, without waiting; a connection on which nothing is read is closed in the end.
+    pub fn keep_alive(&mut self) -> Result<(), SinkError> {
+        while self.connection.has_input()? {
+            self.control()?;
+        }
+        Ok(())
+    }
+
+    /// The next message of the inbox.
+    pub fn reply(&mut self) -> Result<Reply, SinkError> {
+        loop {
+            if let Control::Message(reply) = self.control()? {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// Asks and waits for the answer, as JSON.
+    pub fn ask(&mut self, subject: &str, question: &Json) -> Result<Json, SinkError> {
+        let question = if question.is_null() { String::new() } else { question.to_string() };
+        let number = self.next_request();
+        let out = format!("PUB {subject} {}{number} {}\r\n{question}\r\n", self.inbox, question.len());
+        self.connection.write(out.as_bytes())?;
+        loop {
+            let reply = self.reply()?;
+            if reply.number != Some(number) {
+                continue;
+            }
+            if reply.headers.starts_with(b"NATS/1.0 503") {
+                return Err(SinkError::lost("the server does not answer for JetStream; is it enabled there (-js)?"));
+            }
+            return serde_json::from_slice(&reply.payload).map_err(|error| SinkError::lost(error.to_string()));
+        }
+    }
+
+    /// A number for a question whose answers are read one by one.
+    pub fn next_request(&mut self) -> u64 {
+        self.requests += 1;
+        self.requests
+    }
+
+    fn control(&mut self) -> Result<Control, SinkError> {
+        let line = self.connection.line()?;
+        if line.starts_with(b"MSG ") || line.starts_with(b"HMSG ") {
+            let line = String::from_utf8_lossy(line).into_owned();
+            return self.message(&line);
+        }
+        if line == b"PING" {
+            self.connection.write(b"PONG\r\n")?;
+            return Ok(Control::Other);
+        }
+        if line == b"PONG" {
+            return Ok(Control::Pong);
+        }
+        match line.strip_prefix(b"-ERR ") {
+            Some(text) => Err(refused(String::from_utf8_lossy(text).trim_matches('\'').to_owned())),
+            // INFO, +OK.
+            None => Ok(Control::Other),
+        }
+    }
+
+    /// `MSG subject sid [reply] len` or `HMSG subject sid [reply] header-len len`.
+    fn message(&mut self, line: &str) -> Result<Control, SinkError> {
+        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "a message is not as the protocol has it");
+        let mut words: Vec<_> = line.split(' ').collect();
+        let mut number = || words.pop()?.parse::<usize>().ok();
+        let len = number().filter(|len| *len <= 64 << 20).ok_or_else(invalid)?;
+        let headers = if line.starts_with('H') { number().filter(|h| *h <= len).ok_or_else(invalid)? } else { 0 };
+        let reply = words.get(3).copied().unwrap_or_default().to_owned();
+        let subject = words.get(1).copied().unwrap_or_default();
+        let number = subject.strip_prefix(&self.inbox).and_then(|number| number.parse().ok());
+        let subject = if number.is_none() { subject.to_owned() } else { String::new() };
+        let block = self.connection.block(len)?;
+        let (headers, payload) = (block[..headers].to_vec(), block[headers..].to_vec());
+        Ok(Control::Message(Reply { number, subject, reply, headers, payload }))
+    }
+}
+
+#[derive(Debug)]
+enum Control {
+    Pong,
+    Other,
+    Message(Reply),
+}
+
+impl PartialEq for Control {
+    fn eq(&self, other: &Control) -> bool {
+        matches!((self, other), (Control::Pong, Control::Pong))
+    }
+}
+
+fn refused(text: String) -> SinkError {
+    let low = text.to_lowercase();
+    // Others, such as a stale connection or a server that shuts down, go away.
+    if ["authorization", "permissions", "authentication"].iter().any(|word| low.contains(word)) {
+        SinkError::Refused(text)
+    } else {
+        SinkError::lost(text)
+    }
+}
+
+/// A name that no other client has.
+fn unique() -> String {
+    let (pid, now) = (std::process::id(), hashmere_os::clock::wall().as_nanos());
+    format!("hm{pid}n{now}")
+}
+
+/// Appends a message with headers: `head` are its lines, each with its end.
+pub fn publish(subject: &[u8], inbox: &str, number: u64, head: &[u8], payload: &[u8], out: &mut Vec<u8>) {
+    const VERSION: &[u8] = b"NATS/1.0\r\n";
+    out.extend_from_slice(b"HPUB ");
+    out.extend_from_slice(subject);
+    out.push(b' ');
+    out.extend_from_slice(inbox.as_bytes());
+    let headers = VERSION.len() + head.len() + 2;
+    out.extend_from_slice(format!("{number} {headers} {}\r\n", headers + payload.len()).as_bytes());
+    out.extend_from_slice(VERSION);
+    out.extend_from_slice(head);
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(payload);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The value of a header.
+pub fn header<'a>(headers: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let lines = headers.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let values = lines.filter_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b":"));
+    values.map(|value| value.trim_ascii()).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    #[test]
+    fn messages_and_headers() {
+        let mut out = Vec::new();
+        publish(b"s.a", "_INBOX.x.", 7, b"A: b\r\n", b"xyz", &mut out);
+        assert_eq!(out, b"HPUB s.a _INBOX.x.7 18 21\r\nNATS/1.0\r\nA: b\r\n\r\nxyz\r\n");
+        assert_eq!(header(b"NATS/1.0\r\nA: b\r\nAB:c\r\n\r\n", "AB"), Some(&b"c"[..]));
+        assert_eq!(header(b"NATS/1.0\r\nA: b\r\n\r\n", "B"), None);
+    }
+
+    #[test]
+    fn a_conversation() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"INFO {\"headers\":true,\"max_payload\":100}\r\n").unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let mut next = move || lines.next().unwrap().unwrap();
+            assert!(next().starts_with("CONNECT {"));
+            assert!(next().starts_with("SUB _INBOX."));
+            assert_eq!(next(), "PING");
+            stream.write_all(b"PONG\r\nPING\r\n").unwrap();
+            let request = next();
+            let inbox = request.split(' ').nth(2).unwrap().to_owned();
+            assert_eq!((next(), next()), ("{\"a\":1}".into(), "PONG".into()));
+            write!(stream, "MSG {inbox}9 1 2\r\n{{}}\r\nMSG {inbox} 1 reply 7\r\n{{\"b\":2}}\r\n").unwrap();
+            assert!(next().starts_with("PUB x "));
+            write!(stream, "\r\n-ERR 'Permissions Violation'\r\n").unwrap();
+            // Until the client is gone, so that it has read it.
+            while stream.peek(&mut [0]).is_ok_and(|n| n != 0) {
+                let _ = std::io::Read::read(&mut stream, &mut [0; 64]);
+            }
+        });
+        let mut client = Client::open("127.0.0.1", port, None, None).unwrap();
+        assert_eq!(client.max_payload, 100);
+        assert_eq!(client.ask("q", &json!({"a": 1})).unwrap(), json!({"b": 2}));
+        assert!(matches!(client.ask("x", &Json::Null), Err(SinkError::Refused(_))));
+        drop(client);
+        server.join().unwrap();
+    }
+}

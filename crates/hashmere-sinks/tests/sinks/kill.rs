@@ -1,0 +1,109 @@
+//! A process that moves events is killed at random moments, many times; then the sink has everything.
+
+use crate::script::{all, is_repetition, Script};
+use crate::servers::Server;
+use hashmere_feed::Event;
+use hashmere_sinks::{pump, read_dir, PumpOptions, Target};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::scratch::Scratch;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const TARGET: &str = "HASHMERE_TEST_SINK";
+const KILLS: u32 = 25;
+const ENTRIES: u64 = 20_000;
+
+#[test]
+#[ignore = "no test: the other tests start it as the process that they kill"]
+fn feeder() {
+    let target: Target = std::env::var(TARGET).expect("it is started by `kill_often`").parse().unwrap();
+    let options = PumpOptions { once: true, ..PumpOptions::default() };
+    let open = |from: Option<&_>| {
+        let mut script = Script::open(ENTRIES, from);
+        script.slow = Some((Duration::from_millis(2), 50));
+        Ok(Box::new(script) as Box<dyn hashmere_sinks::Source>)
+    };
+    let mut sink = target.sink();
+    pump(sink.as_mut(), open, &options, &|| false, &mut |error| eprintln!("feeder: {error}")).unwrap();
+}
+
+fn command(target: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "kill::feeder", "--include-ignored", "--nocapture", "--test-threads=1", "--quiet"]);
+    command.env(TARGET, target).stdout(Stdio::null());
+    command
+}
+
+/// Starts and kills; the last one may come to the end. Returns how many were killed at work.
+fn kill_often(target: &str, name: &str) -> u32 {
+    let mut rng = Rng::for_test(name);
+    let mut kills = 0;
+    for _ in 0..KILLS {
+        let mut child = command(target).spawn().unwrap();
+        let end = Instant::now() + Duration::from_micros(8_000 + rng.below(45_000));
+        while Instant::now() < end && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        kills += u32::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    assert!(command(target).status().unwrap().success());
+    println!("{kills} kills at work");
+    kills
+}
+
+/// What is left of the first copies that were killed before they had a position is in front.
+fn behind_last_reset(events: Vec<Event>) -> Vec<Event> {
+    let at = events.iter().rposition(|event| matches!(event, Event::Reset { .. })).unwrap();
+    events[at..].to_vec()
+}
+
+#[track_caller]
+fn demand_equal(found: &[Event], expected: &[Event]) {
+    let differs = found.iter().zip(expected).position(|(a, b)| a != b);
+    let at = differs.unwrap_or(found.len().min(expected.len()));
+    assert!(
+        found.len() == expected.len() && differs.is_none(),
+        "{} and {} events; at {at} {:?}, expected {:?}",
+        found.len(),
+        expected.len(),
+        found.get(at),
+        expected.get(at)
+    );
+}
+
+#[test]
+fn redis_has_everything_once() {
+    let server = Server::redis();
+    let target = format!("redis://127.0.0.1:{}/feed", server.port);
+    assert!(kill_often(&target, "kill-redis") >= 20);
+    let entries = server.redis_entries("feed");
+    let found = entries.iter().map(|(_, value)| Event::from_json(value).unwrap()).collect();
+    demand_equal(&behind_last_reset(found), &all(ENTRIES));
+}
+
+#[test]
+fn nats_has_everything_once_and_drops_repetitions() {
+    let server = Server::nats();
+    let target = format!("nats://127.0.0.1:{}/FEED", server.port);
+    assert!(kill_often(&target, "kill-nats") >= 20);
+    let messages = server.nats_messages("FEED");
+    let found = messages.iter().map(|(_, _, payload)| Event::from_json(payload).unwrap()).collect();
+    let expected: Vec<_> = all(ENTRIES).into_iter().filter(|event| !is_repetition(event)).collect();
+    demand_equal(&behind_last_reset(found), &expected);
+}
+
+#[test]
+fn a_folder_has_everything_once() {
+    let scratch = Scratch::new("sinks");
+    let folder = scratch.path().join("feed");
+    assert!(kill_often(&format!("dir:{}", folder.display()), "kill-dir") >= 20);
+    let mut found = Vec::new();
+    let events = read_dir(&folder, |event, _| {
+        found.push(event);
+        Ok(())
+    });
+    assert_eq!(events.unwrap().events, found.len() as u64);
+    demand_equal(&behind_last_reset(found), &all(ENTRIES));
+}
