@@ -8,6 +8,7 @@
 //! hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED    one system, one test, in this process
 //! hashmere-bench budget OPERATION COUNT RECORDS FOLDER              a plain loop to count instructions in
 //! hashmere-bench backup RECORDS ROUNDS FOLDER                       backups beside a writer
+//! hashmere-bench replica RATE SECONDS KEYS FOLDER               how far a replica is behind a steady writer
 //! hashmere-bench feed ROUNDS CHANGES FOLDER                         the change feed: its cost, and following it
 //! ```
 //! The report starts every measurement as a process of its own (`work`, or a program of `bench/peers` with the same
@@ -20,6 +21,7 @@ mod check;
 mod document;
 mod feed;
 mod machine;
+mod replica;
 mod report;
 mod results;
 mod serve;
@@ -42,6 +44,7 @@ const USAGE: &str =
        hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER
        hashmere-bench backup RECORDS ROUNDS FOLDER
        hashmere-bench feed ROUNDS CHANGES FOLDER
+       hashmere-bench replica RATE SECONDS KEYS FOLDER
        hashmere-bench serve PID ADDRESS SECONDS [JOB...]";
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         "work" => work::main(rest).map(|()| true),
         "serve" => serve::main(rest).map(|()| true),
         "backup" => backup::main(rest).map(|()| true),
+        "replica" => replica::main(rest).map(|()| true),
         "feed" => feed::main(rest).map(|()| true),
         "budget" => budget::main(rest).map(|()| true),
         _ => Err(USAGE.into()),

@@ -32,6 +32,16 @@ const LAYERS: &[Layer] = &[
         others: Some(&["log", "tracing", "tracing-subscriber"]),
     },
     Layer {
+        name: "hashmere-feed",
+        ours: &["hashmere", "hashmere-engine", "hashmere-format", "hashmere-os"],
+        others: Some(&[]),
+    },
+    Layer {
+        name: "hashmere-replica",
+        ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-format", "hashmere-mem", "hashmere-os"],
+        others: Some(&[]),
+    },
+    Layer {
         name: "hashmere-ffi",
         ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-queue"],
         others: Some(&[]),
@@ -39,7 +49,15 @@ const LAYERS: &[Layer] = &[
     Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-os"], others: None },
     Layer {
         name: "hashmere-cli",
-        ours: &["hashmere", "hashmere-log", "hashmere-os", "hashmere-queue", "hashmere-server"],
+        ours: &[
+            "hashmere",
+            "hashmere-feed",
+            "hashmere-log",
+            "hashmere-os",
+            "hashmere-queue",
+            "hashmere-replica",
+            "hashmere-server",
+        ],
         others: None,
     },
     Layer { name: "hashmere-demo", ours: &["hashmere"], others: None },
@@ -53,12 +71,22 @@ const LAYERS: &[Layer] = &[
             "hashmere-mem",
             "hashmere-os",
             "hashmere-queue",
+            "hashmere-replica",
         ],
         others: None,
     },
     Layer {
         name: "hashmere-bench",
-        ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-mem", "hashmere-os", "hashmere-queue"],
+        ours: &[
+            "hashmere",
+            "hashmere-engine",
+            "hashmere-feed",
+            "hashmere-log",
+            "hashmere-mem",
+            "hashmere-os",
+            "hashmere-queue",
+            "hashmere-replica",
+        ],
         others: None,
     },
 ];
