@@ -9,6 +9,7 @@
 //! hashmere-bench budget OPERATION COUNT RECORDS FOLDER              a plain loop to count instructions in
 //! hashmere-bench cluster load|draw ...                              what scripts/cluster runs
 //! hashmere-bench backup RECORDS ROUNDS FOLDER                       backups beside a writer
+//! hashmere-bench replica RATE SECONDS KEYS FOLDER               how far a replica is behind a steady writer
 //! hashmere-bench feed ROUNDS CHANGES FOLDER                         the change feed: its cost, and following it
 //! ```
 //! The report starts every measurement as a process of its own (`work`, or a program of `bench/peers` with the same
@@ -22,6 +23,7 @@ mod cluster;
 mod document;
 mod feed;
 mod machine;
+mod replica;
 mod report;
 mod results;
 mod serve;
@@ -46,6 +48,7 @@ const USAGE: &str =
        hashmere-bench feed ROUNDS CHANGES FOLDER
        hashmere-bench cluster load NAME ADDRESS KEYS SECONDS RATE FILE [MS SIGNAL PIDFILE ADDRESS]...
        hashmere-bench cluster draw PICTURE TITLE FILE...
+       hashmere-bench replica RATE SECONDS KEYS FOLDER
        hashmere-bench serve PID ADDRESS SECONDS [JOB...]";
 
 fn main() -> ExitCode {
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         "cluster" => cluster::main(rest),
         "serve" => serve::main(rest).map(|()| true),
         "backup" => backup::main(rest).map(|()| true),
+        "replica" => replica::main(rest).map(|()| true),
         "feed" => feed::main(rest).map(|()| true),
         "budget" => budget::main(rest).map(|()| true),
         _ => Err(USAGE.into()),

@@ -132,8 +132,20 @@ pub struct CreatorArgs {
 impl CreatorArgs {
     /// The options as given.
     pub fn options(&self) -> Options {
-        let mut options = self.writer.options();
-        let create = &self.create;
+        self.create.added_to(self.writer.options())
+    }
+
+    /// Opens the store, creating it unless `existing`.
+    pub fn open(&self, no_create: bool) -> Result<Store, Failure> {
+        let options = if no_create { self.options().create(false) } else { self.options() };
+        Ok(options.open(&self.writer.store.store)?)
+    }
+}
+
+impl CreateOptions {
+    /// These options, and others.
+    pub fn added_to(&self, mut options: Options) -> Options {
+        let create = self;
         if let Some(bytes) = create.max_bytes {
             options = options.max_bytes(bytes);
         }
@@ -168,12 +180,6 @@ impl CreatorArgs {
             options = options.feed(bytes).feed_values(create.feed_values);
         }
         options
-    }
-
-    /// Opens the store, creating it unless `existing`.
-    pub fn open(&self, no_create: bool) -> Result<Store, Failure> {
-        let options = if no_create { self.options().create(false) } else { self.options() };
-        Ok(options.open(&self.writer.store.store)?)
     }
 }
 
@@ -256,7 +262,7 @@ impl AttributeArgs {
 }
 
 /// Says on standard error how far the rebuild of a durable store is, one line for each tenth, if it takes a while.
-fn show_rebuild(done: u64, of: u64) {
+pub fn show_rebuild(done: u64, of: u64) {
     use std::sync::atomic::{AtomicU64, Ordering};
     static SHOWN: AtomicU64 = AtomicU64::new(0);
     const LONG: u64 = 1000;

@@ -1,6 +1,8 @@
 //! How a command fails: one type, which knows its text and its exit code.
 
 use hashmere::{BackupError, OpenError, ReadError, WriteError};
+use hashmere_feed::FeedError;
+use hashmere_replica::ReplicaError;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -109,6 +111,18 @@ impl From<BackupError> for Failure {
             }
             _ => failure,
         }
+    }
+}
+
+impl From<ReplicaError> for Failure {
+    fn from(error: ReplicaError) -> Failure {
+        Failure::Error { code: error.code(), text: error.to_string() }
+    }
+}
+
+impl From<FeedError> for Failure {
+    fn from(error: FeedError) -> Failure {
+        Failure::Error { code: error.code(), text: error.to_string() }
     }
 }
 

@@ -29,6 +29,8 @@ pub mod kind {
     pub const LOG: u64 = 2;
     /// The change feed.
     pub const FEED: u64 = 3;
+    /// Up to where this store is a copy of another one.
+    pub const REPLICA: u64 = 4;
 }
 
 /// `"MEREGION"` as a little-endian word.

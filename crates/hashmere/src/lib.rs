@@ -21,7 +21,7 @@
 //! - The file grows and shrinks in segments; it can have a maximum size, and be a cache that evicts.
 //! - Several keys change at one moment, or none: [`Store::transaction`], [`Store::write_batch`].
 //!
-//! *It is not* a database: there are no queries. It does not replicate. A store on a file system that loses its memory
+//! *It is not* a database: there are no queries. A store on a file system that loses its memory
 //! with the machine (`/dev/shm`) is gone after a reboot.
 //!
 //! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then

@@ -15,6 +15,7 @@ pub mod log;
 pub mod queue;
 pub mod read;
 pub mod remove;
+pub mod replicate;
 pub mod scan;
 pub mod stats;
 pub mod uid;

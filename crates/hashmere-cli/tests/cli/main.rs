@@ -13,4 +13,5 @@ mod listing;
 mod log;
 mod queue;
 mod records;
+mod replicate;
 mod support;

@@ -15,6 +15,7 @@ pub mod mix;
 mod opener;
 mod queue;
 mod reader;
+mod replicate;
 mod shell;
 mod viewer;
 
@@ -52,12 +53,14 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "logger" => log::logger(&mut arguments),
         "many" => many::run(&mut arguments),
         "mix" => mix::run(&mut arguments),
+        "mutate" => replicate::mutate(&mut arguments),
         "mutex" => queue::mutex(&mut arguments),
         "once" => queue::once_only(&mut arguments),
         "opener" => opener::run(&mut arguments),
         "passers" => crowd::passers(&mut arguments),
         "queue" => queue::run(&mut arguments),
         "reader" => reader::run(&mut arguments),
+        "replicate" => replicate::replicate(&mut arguments),
         "sequence" => backup::sequence(&mut arguments),
         "echo" => backup::echo(&mut arguments),
         "shell" => shell::run(&mut arguments),

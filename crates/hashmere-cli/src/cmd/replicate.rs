@@ -1,0 +1,128 @@
+//! `replicate`: a store follows another one, until the command is stopped.
+
+use super::Outcome;
+use crate::args::{show_rebuild, CreateOptions};
+use crate::failure::{code, Failure};
+use crate::output::{print_line, Output};
+use crate::text;
+use clap::{Args, ValueHint};
+use hashmere::{OpenError, Options, Store};
+use hashmere_replica::{status, ReplicaStatus, Replicator, ORIGIN};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The longest sleep: status and source are looked at this often.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// Make a store a copy of another one, and keep it one: first every key, then every change.
+///
+/// It may be stopped or killed at any moment; started again it resumes. To promote the copy, stop it and write to the
+/// copy. What the copy has and FROM does not is deleted. FROM keeps its changes with their values from then on (--feed).
+#[derive(Args, Debug)]
+pub struct Replicate {
+    /// The store that is followed: name or path. With --status: the copy
+    #[arg(value_name = "FROM", value_hint = ValueHint::AnyPath)]
+    from: PathBuf,
+    /// The copy, which is created if it is missing
+    #[arg(value_name = "TO", value_hint = ValueHint::AnyPath, required_unless_present = "status")]
+    to: Option<PathBuf>,
+    /// Print how far a copy is, and end
+    #[arg(long, conflicts_with_all = ["to", "once"])]
+    status: bool,
+    /// End when every change that was there is applied
+    #[arg(long)]
+    once: bool,
+    /// Bytes of changes that FROM keeps, if it keeps none yet
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size, default_value = "64M")]
+    feed: u64,
+    /// Print a line this often: 500ms, 10s (default 1s)
+    #[arg(long, value_name = "TIME", value_parser = text::parse_duration)]
+    every: Option<Duration>,
+    /// Lines of JSON
+    #[arg(short, long)]
+    json: bool,
+    #[command(flatten)]
+    create: CreateOptions,
+}
+
+impl Replicate {
+    /// Runs it.
+    pub fn run(self, quiet: bool) -> Outcome {
+        let options = || Options::new().on_recovery(show_rebuild);
+        let Some(to) = &self.to else { return self.print_status(&options().create(false).open(&self.from)?) };
+        let from = self.source(options())?;
+        let to = self.create.added_to(options()).origin(ORIGIN).open(to)?;
+        let mut replicator = Replicator::open(&from, &to)?;
+        let every = self.every.unwrap_or(Duration::from_secs(1));
+        let mut shown: Option<Instant> = None;
+        loop {
+            let timeout = if self.once { Duration::ZERO } else { PULSE };
+            let is_idle = !replicator.step(timeout)?;
+            let is_done = self.once && is_idle;
+            if !quiet && (is_done || shown.is_none_or(|shown| shown.elapsed() >= every)) {
+                print_line(self.line(&replicator.status()))?;
+                shown = Some(Instant::now());
+            }
+            if is_done {
+                return Ok(());
+            }
+            if is_idle && replicator.is_source_replaced() {
+                let text = format!(
+                    "{}: the store was removed or replaced while it was followed; start again to follow the new one",
+                    from.path().display()
+                );
+                return Err(Failure::error(code::IO, text));
+            }
+        }
+    }
+
+    /// Opens the source for writing, so that its writers wake this process; read-only where that is not allowed and
+    /// changes are kept already.
+    fn source(&self, options: Options) -> Result<Store, Failure> {
+        let opened = options.clone().create(false).open(&self.from);
+        let from = match opened {
+            Err(error @ OpenError::Io { .. }) => {
+                let reader = options.read_only().open(&self.from)?;
+                return if hashmere_feed::info(&reader).is_some() { Ok(reader) } else { Err(error.into()) };
+            }
+            opened => opened?,
+        };
+        hashmere_feed::enable(&from, self.feed, true)?;
+        Ok(from)
+    }
+
+    fn print_status(&self, replica: &Store) -> Outcome {
+        let Some(status) = status(replica)? else {
+            return Err(Failure::NotMet(format!("{} is no copy of another store", shown(replica.path()))));
+        };
+        let mut output = Output::new();
+        output.line(self.line(&status))?;
+        output.finish()
+    }
+
+    fn line(&self, status: &ReplicaStatus) -> String {
+        if self.json {
+            let line = json!({
+                "phase": status.phase.name(), "pid": status.pid, "position": status.position,
+                "source_position": status.source_position, "lag": status.lag(), "lag_ms": status.lag_ms,
+                "changes": status.changes, "copied": status.copied, "updated_ms": status.updated_ms,
+            });
+            return line.to_string();
+        }
+        let by = status.pid.map_or_else(|| "stopped".to_string(), |pid| format!("process {pid}"));
+        format!(
+            "{} ({by}): position {}, {} changes ({} ms) behind; {} keys copied, {} changes applied",
+            status.phase.name(),
+            status.position,
+            status.lag(),
+            status.lag_ms,
+            status.copied,
+            status.changes
+        )
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,17 @@
+//! A store that follows another one: a warm standby, a copy to read from, two sites that both write.
+//!
+//! [`Replicator`] copies every key of one store to another and then applies its changes; it resumes behind what it
+//! applied. `docs/internals/replicas.md` has the mechanism and the argument.
+
+#![forbid(unsafe_code)]
+
+mod apply;
+mod error;
+mod one_way;
+mod place;
+mod status;
+mod sweep;
+
+pub use error::ReplicaError;
+pub use one_way::{Replicator, ORIGIN};
+pub use status::{status, ReplicaPhase, ReplicaStatus};

@@ -1,0 +1,63 @@
+//! How far a replica is, for whoever has it open.
+
+use crate::error::{At, ReplicaError};
+use crate::place;
+use hashmere::Store;
+
+/// What a replicator does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReplicaPhase {
+    /// It copies every key: the replica is a mixture of what it was and what its source is.
+    #[default]
+    Copying,
+    /// It follows.
+    Live,
+}
+
+impl ReplicaPhase {
+    /// In lower case, as it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReplicaPhase::Copying => "copying",
+            ReplicaPhase::Live => "live",
+        }
+    }
+}
+
+/// How far a replica is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplicaStatus {
+    /// What the replicator does, or did last.
+    pub phase: ReplicaPhase,
+    /// Process id of the replicator; `None`: none runs.
+    pub pid: Option<u32>,
+    /// Position in the source's feed up to which its changes are applied.
+    pub position: u64,
+    /// Where the source's feed ended when this was written.
+    pub source_position: u64,
+    /// Age of the newest change that is applied, if there are others behind it, in milliseconds; else 0.
+    pub lag_ms: u64,
+    /// Changes that were applied since the first copy began.
+    pub changes: u64,
+    /// Keys that the last first copy read.
+    pub copied: u64,
+    /// When this was written, in milliseconds since 1970.
+    pub updated_ms: u64,
+}
+
+impl ReplicaStatus {
+    /// How far it is behind, in positions.
+    pub fn lag(&self) -> u64 {
+        self.source_position.saturating_sub(self.position)
+    }
+}
+
+/// How far a replica is. `None`: the store was never one, or it is a copy or was rebuilt since.
+///
+/// # Errors
+/// The store must be open for writing; those of opening a region.
+pub fn status(replica: &Store) -> Result<Option<ReplicaStatus>, ReplicaError> {
+    place::status_of(replica).at(replica)
+}
