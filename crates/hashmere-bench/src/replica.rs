@@ -1,8 +1,8 @@
 //! Replica lag: how long after a set the replica has it, while a writer sets at a steady rate.
 //!
 //! Three processes: a writer, `Replicator` in its own, and this one, which looks at the replica. Each value says which
-//! set of its key it is and when that was. This process reads random keys of the replica all the time: a value is
-//! checked to be one that its writer made, and never an older one than before. One key is set once in a hundred sets and
+//! set of its key it is and when that was. This process reads random keys of the replica all the time: a value must be
+//! one that its writer made for this key, and never older than one before. One key is set once in a hundred sets and
 //! watched; the lag is the age of its value when that is seen first. At the end every key is compared with the source.
 
 use crate::Outcome;
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const FEED: u64 = 256 << 20;
-/// One set in so many is of the key that is watched.
+/// One set in this number is of the key that is watched.
 const WATCHED: u64 = 100;
 
 /// Runs `replica RATE SECONDS KEYS FOLDER`, and prints figures.

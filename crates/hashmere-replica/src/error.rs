@@ -5,6 +5,16 @@ use hashmere_feed::FeedError;
 use std::fmt;
 use std::path::PathBuf;
 
+/// Numbers of the errors that are this crate's own.
+pub mod code {
+    /// Another process replicates to the store.
+    pub const REPLICA_TAKEN: i32 = 85;
+    /// Source and target are one store.
+    pub const REPLICA_SAME_STORE: i32 = 86;
+    /// A newer version noted the place.
+    pub const REPLICA_UNKNOWN_PLACE: i32 = 87;
+}
+
 /// Any error of this crate.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -48,9 +58,9 @@ impl ReplicaError {
         match self {
             ReplicaError::Store { source, .. } => source.code(),
             ReplicaError::Feed { source, .. } => source.code(),
-            ReplicaError::Taken { .. } => 85,
-            ReplicaError::SameStore { .. } => 86,
-            ReplicaError::UnknownPlace { .. } => 87,
+            ReplicaError::Taken { .. } => code::REPLICA_TAKEN,
+            ReplicaError::SameStore { .. } => code::REPLICA_SAME_STORE,
+            ReplicaError::UnknownPlace { .. } => code::REPLICA_UNKNOWN_PLACE,
         }
     }
 }

@@ -11,7 +11,10 @@ mod one_way;
 mod place;
 mod status;
 mod sweep;
+mod two_way;
 
 pub use error::ReplicaError;
 pub use one_way::{Replicator, ORIGIN};
-pub use status::{status, ReplicaPhase, ReplicaStatus};
+pub use place::status;
+pub use status::{ReplicaPhase, ReplicaStatus};
+pub use two_way::TwoWay;

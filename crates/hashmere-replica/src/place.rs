@@ -57,8 +57,15 @@ fn owner(region: &Region) -> Option<ClientId> {
     ClientId::unpack(region.mem().load(region.offset() + at::OWNER, Ordering::Relaxed))
 }
 
-/// What the region of a store says; `None`: it has none.
-pub(crate) fn status_of(store: &Store) -> Result<Option<ReplicaStatus>, WriteError> {
+/// How far a replica is. `None`: the store was never one, or it is a copy or was rebuilt since.
+///
+/// # Errors
+/// The store must be open for writing; those of opening a region.
+pub fn status(replica: &Store) -> Result<Option<ReplicaStatus>, ReplicaError> {
+    status_of(replica).at(replica)
+}
+
+fn status_of(store: &Store) -> Result<Option<ReplicaStatus>, WriteError> {
     let Some(region) = open(store)? else { return Ok(None) };
     let word = |n: u64| region.mem().load(region.offset() + at::STATUS + 8 * n, Ordering::Relaxed);
     let shared = store.shared();

@@ -1,9 +1,5 @@
 //! How far a replica is, for whoever has it open.
 
-use crate::error::{At, ReplicaError};
-use crate::place;
-use hashmere::Store;
-
 /// What a replicator does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,12 +48,4 @@ impl ReplicaStatus {
     pub fn lag(&self) -> u64 {
         self.source_position.saturating_sub(self.position)
     }
-}
-
-/// How far a replica is. `None`: the store was never one, or it is a copy or was rebuilt since.
-///
-/// # Errors
-/// The store must be open for writing; those of opening a region.
-pub fn status(replica: &Store) -> Result<Option<ReplicaStatus>, ReplicaError> {
-    place::status_of(replica).at(replica)
 }

@@ -121,3 +121,29 @@ fn equal_after_kills_of_either_side() {
 fn equal_after_kills_and_first_copies() {
     storm("replicas-copies", 1 << 20, Options::new().busy_timeout(LIMIT).segment_bytes(8192).leaf_bytes(512));
 }
+
+/// Both sides are written to; the replicator and the writers are killed.
+#[test]
+fn two_sites_are_equal_after_kills() {
+    let _watchdog = Watchdog::start("replicas");
+    let mut rng = Rng::for_test("replicas-two-way");
+    let scratch = Scratch::new("replicas-two-way");
+    let open = |name: &str| Options::new().feed(64 << 20).busy_timeout(LIMIT).open(scratch.store(name)).unwrap();
+    let stores = [open("a"), open("b")];
+    let both = || started("two-way", &[&stores[0].path().display(), &stores[1].path().display()]);
+    let mut workers = vec![both(), writer(&stores[0], &mut rng), writer(&stores[1], &mut rng)];
+    for kill in 0..kills() {
+        std::thread::sleep(Duration::from_micros(rng.below(40_000)));
+        let victim = if rng.chance(60) { 0 } else { 1 + rng.index(2) };
+        let ended = workers.remove(victim).kill();
+        assert!(ended.killed_by(Signal::SIGKILL), "it had failed by itself: {ended:?}");
+        let next = if victim == 0 { both() } else { writer(&stores[victim - 1], &mut rng) };
+        workers.insert(victim, next);
+        if kill % 5 == 4 {
+            workers.drain(1..).for_each(|writer| drop(writer.finish(LIMIT).ok("mutate")));
+            workers.remove(0).finish(LIMIT).ok("two-way");
+            assert_equal(&stores[0], &stores[1], &format!("after {} kills", kill + 1));
+            workers = vec![both(), writer(&stores[0], &mut rng), writer(&stores[1], &mut rng)];
+        }
+    }
+}

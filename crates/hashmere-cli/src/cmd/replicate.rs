@@ -7,7 +7,7 @@ use crate::output::{print_line, Output};
 use crate::text;
 use clap::{Args, ValueHint};
 use hashmere::{OpenError, Options, Store};
-use hashmere_replica::{status, ReplicaStatus, Replicator, ORIGIN};
+use hashmere_replica::{status, ReplicaStatus, Replicator, TwoWay, ORIGIN};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const PULSE: Duration = Duration::from_millis(100);
 /// Make a store a copy of another one, and keep it one: first every key, then every change.
 ///
 /// It may be stopped or killed at any moment; started again it resumes. To promote the copy, stop it and write to the
-/// copy. What the copy has and FROM does not is deleted. FROM keeps its changes with their values from then on (--feed).
+/// copy. What the copy has and FROM does not is deleted. FROM keeps its changes, with values, from then on (--feed).
 #[derive(Args, Debug)]
 pub struct Replicate {
     /// The store that is followed: name or path. With --status: the copy
@@ -30,13 +30,17 @@ pub struct Replicate {
     /// Print how far a copy is, and end
     #[arg(long, conflicts_with_all = ["to", "once"])]
     status: bool,
+    /// Both stores are written to: the last writer of a key wins, on both sides. What is remembered of each key lies
+    /// beside them, in files that end in .sidecar
+    #[arg(long, conflicts_with = "status")]
+    two_way: bool,
     /// End when every change that was there is applied
     #[arg(long)]
     once: bool,
     /// Bytes of changes that FROM keeps, if it keeps none yet
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size, default_value = "64M")]
     feed: u64,
-    /// Print a line this often: 500ms, 10s (default 1s)
+    /// Print a line this often: 500ms, 10s (default 1s; with --once: one at the end)
     #[arg(long, value_name = "TIME", value_parser = text::parse_duration)]
     every: Option<Duration>,
     /// Lines of JSON
@@ -51,6 +55,9 @@ impl Replicate {
     pub fn run(self, quiet: bool) -> Outcome {
         let options = || Options::new().on_recovery(show_rebuild);
         let Some(to) = &self.to else { return self.print_status(&options().create(false).open(&self.from)?) };
+        if self.two_way {
+            return self.both(options(), to, quiet);
+        }
         let from = self.source(options())?;
         let to = self.create.added_to(options()).origin(ORIGIN).open(to)?;
         let mut replicator = Replicator::open(&from, &to)?;
@@ -60,7 +67,7 @@ impl Replicate {
             let timeout = if self.once { Duration::ZERO } else { PULSE };
             let is_idle = !replicator.step(timeout)?;
             let is_done = self.once && is_idle;
-            if !quiet && (is_done || shown.is_none_or(|shown| shown.elapsed() >= every)) {
+            if !quiet && (is_done || !self.once && shown.is_none_or(|shown| shown.elapsed() >= every)) {
                 print_line(self.line(&replicator.status()))?;
                 shown = Some(Instant::now());
             }
@@ -73,6 +80,30 @@ impl Replicate {
                     from.path().display()
                 );
                 return Err(Failure::error(code::IO, text));
+            }
+        }
+    }
+
+    fn both(&self, options: Options, to: &Path, quiet: bool) -> Outcome {
+        let options = options.origin(ORIGIN);
+        let a = options.clone().create(false).open(&self.from)?;
+        let b = self.create.added_to(options).open(to)?;
+        for store in [&a, &b] {
+            hashmere_feed::enable(store, self.feed, false)?;
+        }
+        let mut two_way = TwoWay::open(&a, &b)?;
+        let every = self.every.unwrap_or(Duration::from_secs(1));
+        let mut shown: Option<Instant> = None;
+        loop {
+            let is_done = !two_way.step(if self.once { Duration::ZERO } else { PULSE / 5 })? && self.once;
+            if !quiet && (is_done || !self.once && shown.is_none_or(|shown| shown.elapsed() >= every)) {
+                for status in two_way.status() {
+                    print_line(self.line(&status))?;
+                }
+                shown = Some(Instant::now());
+            }
+            if is_done {
+                return Ok(());
             }
         }
     }

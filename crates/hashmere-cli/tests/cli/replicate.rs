@@ -58,3 +58,19 @@ fn one_at_a_time_and_it_resumes_after_a_kill() {
     s.sh("replicate a b --once -q").text();
     assert_eq!(s.sh("get b k").text(), "v2");
 }
+
+#[test]
+fn two_stores_that_both_write() {
+    let s = Scratch::new();
+    s.sh("set a x 1").text();
+    s.sh("set b y 2").text();
+    let text = s.sh("replicate a b --two-way --once").text();
+    assert!(text.lines().count() == 2 && text.lines().all(|line| line.contains("live")), "{text}");
+    s.sh("set b x 3").text();
+    s.sh("delete a y").text();
+    s.sh("replicate a b --two-way --once -q").text();
+    for store in ["a", "b"] {
+        assert_eq!(s.sh(&format!("get {store} x")).text(), "3");
+        s.sh(&format!("get {store} y")).fails(1, "no key");
+    }
+}

@@ -64,6 +64,7 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "sequence" => backup::sequence(&mut arguments),
         "echo" => backup::echo(&mut arguments),
         "shell" => shell::run(&mut arguments),
+        "two-way" => replicate::two_way(&mut arguments),
         "viewer" => viewer::run(&mut arguments),
         _ => panic!("no role {role:?}"),
     }

@@ -1,11 +1,12 @@
 //! `replicate FROM TO`: follows one store with another until standard input is closed and everything is applied.
+//! `two-way A B`: keeps two stores equal until standard input is closed and nothing is left to do.
 //! `mutate STORE SEED`: changes random keys in every way until standard input is closed.
 
 use super::{input_closed, Arguments};
 use crate::procs::LIMIT;
 use crate::rng::Rng;
 use hashmere::{Attributes, Key, Options, Store, Ttl, WriteBatch, WriteError};
-use hashmere_replica::{Replicator, ORIGIN};
+use hashmere_replica::{Replicator, TwoWay, ORIGIN};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -22,6 +23,21 @@ pub(super) fn replicate(arguments: &mut Arguments) {
     loop {
         let is_last = closed.load(Ordering::Relaxed);
         let is_idle = !replicator.step(Duration::from_millis(5)).unwrap();
+        if is_last && is_idle {
+            break;
+        }
+    }
+}
+
+pub(super) fn two_way(arguments: &mut Arguments) {
+    let open = |path: String| Options::new().busy_timeout(LIMIT).origin(ORIGIN).open(&path).unwrap();
+    let (a, b) = (open(arguments.next()), open(arguments.next()));
+    let mut two_way = TwoWay::open(&a, &b).unwrap();
+    let closed = input_closed();
+    println!("ready");
+    loop {
+        let is_last = closed.load(Ordering::Relaxed);
+        let is_idle = !two_way.step(Duration::from_millis(5)).unwrap();
         if is_last && is_idle {
             break;
         }

@@ -49,7 +49,9 @@ fn errors_of_the_code() -> BTreeSet<(u32, String)> {
             }
         }
     }
-    for line in between(&read("crates/hashmere-cli/src/failure.rs"), "pub mod code {", "\n}").lines() {
+    let own = ["crates/hashmere-cli/src/failure.rs", "crates/hashmere-replica/src/error.rs"];
+    let own = own.map(|file| between(&read(file), "pub mod code {", "\n}").to_string());
+    for line in own.iter().flat_map(|text| text.lines()) {
         if let Some((name, code)) = line.trim().strip_prefix("pub const ").and_then(|rest| rest.split_once(": i32 = "))
         {
             errors.insert((code.trim_end_matches(';').parse().unwrap(), camel(name)));
