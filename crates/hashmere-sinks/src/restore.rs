@@ -1,6 +1,6 @@
 //! Any moment of a store: a backup, and behind it the changes in a feed directory up to that moment.
 //!
-//! The result is a new store. A change that the backup has already is told by its version and passed over. Where a
+//! The result is a new store. A change that the backup has already is known by its version and passed over. Where a
 //! consumer had to begin again in the directory (a reset), the keys that were read then are what the store had: what is
 //! not among them is gone. A transaction is applied when all of it is there.
 

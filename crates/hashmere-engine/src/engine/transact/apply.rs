@@ -2,6 +2,7 @@
 
 use crate::engine::feed::report::Happened;
 use crate::engine::transact::locks::Held;
+use crate::engine::transact::step::Step;
 use crate::engine::transact::{Becomes, Drafts, Part};
 use crate::engine::{Engine, Writer};
 use crate::fault::{self, Fault};
@@ -12,55 +13,6 @@ use hashmere_format::record::{VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
-
-/// What the commit needs of a part that changes something, in words side by side: its loops are as short as this is.
-#[derive(Clone, Copy)]
-pub(super) struct Step {
-    /// The slot that changes; 0: none, the record only says that an absent key was deleted.
-    slot: u64,
-    /// What it holds, and what it is to hold.
-    old: Slot,
-    new: Slot,
-    /// The record that was written, and its header word without version; 0: none.
-    record: u64,
-    word: u64,
-    /// The least version that it is to get, and the one that it gets.
-    least: u64,
-    version: u64,
-    /// It keeps the version of the record that it replaces.
-    keeps_version: bool,
-    /// Which of the locks is the key's.
-    lock: usize,
-    part: usize,
-}
-
-/// By how much a step changes the counts.
-struct Growth {
-    items: i64,
-    bytes: i64,
-}
-
-impl Step {
-    #[inline(always)]
-    fn of(part: &Part<'_>, number: usize) -> (Step, Growth) {
-        let (slot, old, version, lost, freed) = match &part.site.found {
-            Some(found) => (found.slot_offset, found.slot, found.version(), 1, found.bytes()),
-            None => (part.site.free.unwrap_or(0), Slot::EMPTY, 0, 0, 0),
-        };
-        let (record, word, least, gained, filled) = match &part.becomes {
-            Becomes::Put(draft) | Becomes::Refresh(draft) => (draft.offset, draft.word, draft.least, 1, draft.bytes),
-            Becomes::Gone(Some(tombstone)) => (tombstone.offset, tombstone.word, 0, 0, 0),
-            Becomes::Gone(None) | Becomes::Same => (0, 0, 0, 0, 0),
-        };
-        let new = if gained == 0 { Slot::EMPTY } else { Slot::new(part.site.hash, record) };
-        let keeps_version = matches!(part.becomes, Becomes::Refresh(_)) && !old.is_empty();
-        let lock = part.lock;
-        (
-            Step { slot, old, new, record, word, least, version, keeps_version, lock, part: number },
-            Growth { items: gained - lost, bytes: filled as i64 - freed as i64 },
-        )
-    }
-}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes the cells and the counts after the commit.

@@ -4,7 +4,7 @@
 use crate::engine::client::stalled::BRIEF;
 use crate::engine::commit::locate::{Reach, Site};
 use crate::engine::index::{Place, Tree};
-use crate::engine::transact::apply::Step;
+use crate::engine::transact::step::Step;
 use crate::engine::transact::Part;
 use crate::engine::{Engine, Found, Writer};
 use crate::error::WriteError;
