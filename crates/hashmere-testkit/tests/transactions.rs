@@ -53,6 +53,21 @@ fn a_batch_does_its_operations_in_order_and_tells_each_result() {
 }
 
 #[test]
+fn an_empty_value_behind_one_that_is_replaced() {
+    let scratch = Scratch::new("transactions-empty");
+    let store = open(&scratch);
+    let mut batch = WriteBatch::new();
+    batch.set("a", [b'a'; 100]).set("b", "").set("b", "").set("a", "1");
+    batch.set("c", [b'c'; 100]).set("d", "");
+    // Both have their entries: what is replaced now is the last of the bytes.
+    batch.set("c", [b'c'; 90]).set("d", "").set("c", "2");
+    store.write_batch(&batch).unwrap();
+    for (key, value) in [("a", "1"), ("b", ""), ("c", "2"), ("d", "")] {
+        assert_eq!(store.get(key).unwrap().unwrap(), value.as_bytes(), "{key}");
+    }
+}
+
+#[test]
 fn nothing_has_changed_after_an_error() {
     let scratch = Scratch::new("transactions-error");
     let store = open(&scratch);

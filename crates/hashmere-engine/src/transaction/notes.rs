@@ -195,6 +195,10 @@ impl Notes {
                 ranges.push(value);
             }
             for range in ranges {
+                if range.start == range.end {
+                    *range = 0..0;
+                    continue;
+                }
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(&all[range.clone()]);
                 *range = start..self.bytes.len();
@@ -205,6 +209,10 @@ impl Notes {
 
     #[inline(always)]
     pub(super) fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        // Behind what is forgotten no empty range may be left: the bytes end before it then.
+        if bytes.is_empty() {
+            return 0..0;
+        }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         start..self.bytes.len()
