@@ -1,8 +1,8 @@
 //! Transactions: several keys change at one store of one word, or none does.
 //!
-//! [`Part`] is one key of it: what it must be, and what it is to become ([`part`]). [`drafts`] writes the new records before
-//! anything is locked, [`locks`] takes the locks of all keys, [`apply`] commits and finishes, and [`repair`] does so
-//! for a crashed process. `docs/internals/transactions.md` has the protocol and its argument.
+//! [`Part`] is one key of it: what it must be, and what it is to become ([`part`]). [`drafts`] writes the new records
+//! before anything is locked, [`locks`] takes the locks of all keys, [`apply`] commits and finishes, and [`repair`]
+//! does so for a crashed process. `docs/internals/transactions.md` has the protocol and its argument.
 
 mod apply;
 mod drafts;
