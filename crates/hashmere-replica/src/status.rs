@@ -1,4 +1,4 @@
-//! How far a replica is, for whoever has it open.
+//! How far a replica is, for all processes that have it open.
 
 /// What a replicator does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

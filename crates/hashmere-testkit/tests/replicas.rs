@@ -3,7 +3,7 @@
 //! Catches: a change that is lost or applied out of order, a place that is ahead of what is applied, a key that is left
 //! over, half a transaction.
 //!
-//! `HASHMERE_KILLS=200` kills so many processes (default 15).
+//! `HASHMERE_KILLS=200` kills 200 processes in each test (default 15).
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store};
@@ -116,7 +116,7 @@ fn equal_after_kills_of_either_side() {
     storm("replicas-kills", 64 << 20, Options::new().busy_timeout(LIMIT));
 }
 
-/// A feed that is overrun while nobody follows: first copies, killed too.
+/// A feed that is overrun while no process follows: first copies, killed too.
 #[test]
 fn equal_after_kills_and_first_copies() {
     storm("replicas-copies", 1 << 20, Options::new().busy_timeout(LIMIT).segment_bytes(8192).leaf_bytes(512));

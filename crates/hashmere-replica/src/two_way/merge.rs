@@ -1,11 +1,11 @@
-//! What becomes of one key: whichever side wrote it last has it, and the other gets it.
+//! What happens to one key: whichever side wrote it last has it, and the other gets it.
 
 use super::sidecar::{Entry, Name, Stamp};
 use super::Side;
 use crate::error::{At, ReplicaError};
 use hashmere::{Attributes, CasOutcome, Change, Expected, Item, Ttl, Version};
 
-/// How often a key is looked at again that was changed or expired meanwhile. What was written comes as an event again.
+/// How often a key is looked at again that was changed or expired during it. What was written comes as an event again.
 const ROUNDS: usize = 4;
 
 /// A key on one side.
@@ -42,7 +42,7 @@ pub(super) fn merge(sides: &[Side; 2], name: &Name, touch: [bool; 2]) -> Result<
         let expected = to.item.as_ref().map(|item| item.metadata.version);
         let is_done = match &from.item {
             Some(item) => apply(&sides[1 - winner], name, item, from.stamp, expected)?,
-            None => bury(&sides[1 - winner], name, from.stamp, expected)?,
+            None => apply_delete(&sides[1 - winner], name, from.stamp, expected)?,
         };
         if is_done {
             return Ok(());
@@ -76,7 +76,12 @@ fn apply(side: &Side, name: &Name, item: &Item, stamp: Stamp, expected: Option<V
 
 /// Deletes what the other side has deleted. A value that has expired replaces it: for readers the key is gone at that
 /// moment, and its versions here go on above that of the delete.
-pub(super) fn bury(side: &Side, name: &Name, stamp: Stamp, expected: Option<Version>) -> Result<bool, ReplicaError> {
+pub(super) fn apply_delete(
+    side: &Side,
+    name: &Name,
+    stamp: Stamp,
+    expected: Option<Version>,
+) -> Result<bool, ReplicaError> {
     let attributes = Attributes { flags: 0, ttl: Ttl::At(1), min_version: least(stamp) };
     write(side, name, Change::SetWith(b"", attributes), (stamp, true), expected)
 }
