@@ -1,6 +1,7 @@
 //! How a command fails: one type, which knows its text and its exit code.
 
 use hashmere::{BackupError, OpenError, ReadError, WriteError};
+use hashmere_feed::FeedError;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -17,6 +18,10 @@ pub mod code {
     pub const WRONG_VALUE: i32 = 93;
     /// The server could not start.
     pub const SERVE: i32 = 95;
+    /// A sink of the feed takes no more.
+    pub const SINK: i32 = 96;
+    /// Backup, feed directory and moment do not fit together.
+    pub const RESTORE: i32 = 97;
 }
 
 /// Why a command did not do what it was asked.
@@ -109,6 +114,12 @@ impl From<BackupError> for Failure {
             }
             _ => failure,
         }
+    }
+}
+
+impl From<FeedError> for Failure {
+    fn from(error: FeedError) -> Failure {
+        Failure::Error { code: error.code(), text: error.to_string() }
     }
 }
 

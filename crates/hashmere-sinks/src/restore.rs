@@ -1,6 +1,6 @@
 //! Any moment of a store: a backup, and behind it the changes in a feed directory up to that moment.
 //!
-//! The result is a new store. A change that the backup has already is told by its version and passed over. Where a
+//! The result is a new store. A change that the backup has already is known by its version and passed over. Where a
 //! consumer had to begin again in the directory (a reset), the keys that were read then are what the store had: what is
 //! not among them is gone. A transaction is applied when all of it is there.
 
@@ -96,14 +96,15 @@ pub fn restore(
     let made_ms = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|time| time.as_millis() as u64);
     let source = Options::new().create(false).open(backup)?;
     // Beside it, so that what is under its name is complete.
-    let mut partial = Store::path_of(target)?.into_os_string();
+    let target = Store::path_of(target)?;
+    let mut partial = target.clone().into_os_string();
     partial.push(format!(".{}.mere", std::process::id()));
     let partial = Path::new(&partial);
     let _ = std::fs::remove_file(partial);
     source.backup(partial).run()?;
     let restored = replay(partial, dir, options.until_ms, made_ms).and_then(|report| {
         let store = Options::new().create(false).open(partial)?;
-        store.backup(target).replace(options.replace).run()?;
+        store.backup(&target).replace(options.replace).run()?;
         Ok(report)
     });
     let _ = Store::remove(partial);

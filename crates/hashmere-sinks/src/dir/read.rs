@@ -106,8 +106,8 @@ pub struct DirEvents {
     pub position: Option<Position>,
 }
 
-/// Calls `each` with every event of a folder, in order, and with its time in milliseconds since 1970. A torn tail of the last file is passed over: another process
-/// may be writing it.
+/// Calls `each` with every event of a folder, in order, and with its time in milliseconds since 1970. A torn tail of
+/// the last file is passed over: another process may be writing it.
 ///
 /// # Errors
 /// [`SinkError::Refused`]: it is no such folder, a file is missing, or one is damaged before its end. Those of `each`

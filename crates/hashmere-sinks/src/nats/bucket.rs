@@ -147,8 +147,8 @@ impl NatsSink {
 }
 
 /// Sequence of a delivered message, and how many there are behind it: from its subject of reply, which is
-/// `$JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.CONSUMER-SEQUENCE.TIME.PENDING`, or in later servers with a domain and an
-/// account before the stream.
+/// `$JS.ACK.STREAM.CONSUMER.DELIVERED.SEQUENCE.CONSUMER-SEQUENCE.TIME.PENDING`, or in later servers with a domain and
+/// an account before the stream.
 fn place(reply: &str) -> (u64, u64) {
     let parts: Vec<_> = reply.split('.').collect();
     let shift = if parts.len() > 9 { 2 } else { 0 };

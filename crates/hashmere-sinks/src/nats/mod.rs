@@ -6,9 +6,9 @@
 //!
 //! **Position.** Every message says in a header where the feed was behind it, so the last message of the stream has the
 //! position, in the same step as the data. **Order.** Every message also says which sequence the one before it must
-//! have (`Nats-Expected-Last-Sequence`). If the server refuses one, it refuses all behind it that are under way; what an
-//! abandoned connection still had to say is refused as well, and so is a second feed into the same stream. So a batch
-//! needs no wait between its messages. **Repetitions.** The identifier of a message is store, version and key: what a
+//! have (`Nats-Expected-Last-Sequence`). If the server refuses one, it refuses all behind it that are under way; what
+//! an abandoned connection still had to say is refused as well, and so is a second feed into the same stream. So a
+//! batch needs no wait between its messages. **Repetitions.** The identifier of a message is store, version and key: what a
 //! repair after a crash has published twice, the server drops within its window. It does not count a dropped message,
 //! so the sequences behind it do not fit; the batch is then sent again, message by message.
 
@@ -323,9 +323,10 @@ fn stored_at(payload: &[u8]) -> Option<u64> {
 
 /// What an answer of JetStream says, if that is no error.
 fn checked(answer: &Json) -> Result<&Json, SinkError> {
-    /// Codes of JetStream's errors: a message was refused or dropped before this one; the message is longer than the stream takes; the name of the stream is invalid, or
-    /// has other settings, or its subjects are those of another stream.
+    /// Codes of JetStream's errors: a message was refused or dropped before this one.
     const WRONG_SEQUENCE: u64 = 10071;
+    /// The message is longer than the stream takes; the name of the stream is invalid, or has other settings, or its
+    /// subjects are those of another stream.
     const FINAL: [u64; 5] = [10054, 10056, 10058, 10065, 10094];
     let error = &answer["error"];
     if error.is_null() {

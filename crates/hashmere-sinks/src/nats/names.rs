@@ -25,8 +25,8 @@ pub fn prefix(key: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends the name of a key in a bucket: `:` becomes `.`, so `user:7` is `user.7` and can be watched as `user.>`.
-/// Other bytes than letters, digits, `_`, `-` and `/` become `=XX`, and so does a `:` that would leave a part empty, and
-/// a `_` that all begins with.
+/// Other bytes than letters, digits, `_`, `-` and `/` become `=XX`, and so does a `:` that would leave a part empty,
+/// and a `_` that all begins with.
 pub fn bucket_key(key: &[u8], out: &mut Vec<u8>) {
     let mut before = b':';
     for (at, &byte) in key.iter().enumerate() {

@@ -50,7 +50,15 @@ const LAYERS: &[Layer] = &[
     Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-os"], others: None },
     Layer {
         name: "hashmere-cli",
-        ours: &["hashmere", "hashmere-log", "hashmere-os", "hashmere-queue", "hashmere-server"],
+        ours: &[
+            "hashmere",
+            "hashmere-feed",
+            "hashmere-log",
+            "hashmere-os",
+            "hashmere-queue",
+            "hashmere-server",
+            "hashmere-sinks",
+        ],
         others: None,
     },
     Layer { name: "hashmere-demo", ours: &["hashmere"], others: None },
