@@ -19,6 +19,10 @@ pub mod code {
     pub const WRONG_VALUE: i32 = 93;
     /// The server could not start.
     pub const SERVE: i32 = 95;
+    /// A sink of the feed takes no more.
+    pub const SINK: i32 = 96;
+    /// Backup, feed directory and moment do not fit together.
+    pub const RESTORE: i32 = 97;
 }
 
 /// Why a command did not do what it was asked.

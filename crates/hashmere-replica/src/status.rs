@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 //! How far a replica is, for every process that has it open.
-=======
-//! How far a replica is, for all processes that have it open.
->>>>>>> replica
 
 /// What a replicator does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

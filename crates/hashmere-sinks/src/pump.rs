@@ -261,7 +261,7 @@ fn stored(pending: &[Event], position: Option<Position>, at: Option<Position>) -
     Err(SinkError::Foreign(format!("it is at {now}, which this one has not sent")))
 }
 
-/// How many of the events are at most this many bytes; at least one.
+/// How many of the events together have at most this many bytes; at least one.
 fn piece(events: &[Event], bytes: usize) -> usize {
     let mut sum = 0usize;
     let len = |event: &Event| match event {

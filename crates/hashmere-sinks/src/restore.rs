@@ -96,14 +96,15 @@ pub fn restore(
     let made_ms = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|time| time.as_millis() as u64);
     let source = Options::new().create(false).open(backup)?;
     // Beside it, so that what is under its name is complete.
-    let mut partial = Store::path_of(target)?.into_os_string();
+    let target = Store::path_of(target)?;
+    let mut partial = target.clone().into_os_string();
     partial.push(format!(".{}.mere", std::process::id()));
     let partial = Path::new(&partial);
     let _ = std::fs::remove_file(partial);
     source.backup(partial).run()?;
     let restored = replay(partial, dir, options.until_ms, made_ms).and_then(|report| {
         let store = Options::new().create(false).open(partial)?;
-        store.backup(target).replace(options.replace).run()?;
+        store.backup(&target).replace(options.replace).run()?;
         Ok(report)
     });
     let _ = Store::remove(partial);

@@ -9,6 +9,7 @@ mod basic;
 mod batch;
 mod bench;
 mod conditions;
+mod feed;
 mod listing;
 mod log;
 mod queue;

@@ -5,11 +5,7 @@ use super::Side;
 use crate::error::{At, ReplicaError};
 use hashmere::{Attributes, CasOutcome, Change, Expected, Item, Ttl, Version};
 
-<<<<<<< HEAD
 /// How often a key is looked at again that was changed or expired in between. What was written comes as an event again.
-=======
-/// How often a key is looked at again that was changed or expired during it. What was written comes as an event again.
->>>>>>> replica
 const ROUNDS: usize = 4;
 
 /// A key on one side.
@@ -46,11 +42,7 @@ pub(super) fn merge(sides: &[Side; 2], name: &Name, touch: [bool; 2]) -> Result<
         let expected = to.item.as_ref().map(|item| item.metadata.version);
         let is_done = match &from.item {
             Some(item) => apply(&sides[1 - winner], name, item, from.stamp, expected)?,
-<<<<<<< HEAD
             None => mark_dead(&sides[1 - winner], name, from.stamp, expected)?,
-=======
-            None => apply_delete(&sides[1 - winner], name, from.stamp, expected)?,
->>>>>>> replica
         };
         if is_done {
             return Ok(());
@@ -84,11 +76,7 @@ fn apply(side: &Side, name: &Name, item: &Item, stamp: Stamp, expected: Option<V
 
 /// Deletes what the other side has deleted. A value that has expired replaces it: for readers the key is gone at that
 /// moment, and its versions here go on above that of the delete.
-<<<<<<< HEAD
 pub(super) fn mark_dead(
-=======
-pub(super) fn apply_delete(
->>>>>>> replica
     side: &Side,
     name: &Name,
     stamp: Stamp,

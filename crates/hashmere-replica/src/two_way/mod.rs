@@ -76,11 +76,7 @@ impl Side {
             return self.sidecar.promote(&name, change.version.0);
         }
         match change.operation {
-<<<<<<< HEAD
             // What was dropped for room, or had expired, was not deleted by any process.
-=======
-            // What was dropped for room, or had expired, was deleted by no writer.
->>>>>>> replica
             Operation::Evict | Operation::Expire => return Ok(()),
             Operation::Delete => {
                 let stamp = Stamp { version: change.version.0, site: self.site };
@@ -101,11 +97,7 @@ impl Side {
             None => self.sidecar.note_tombstone(name, stamp, position),
             // What is there now was applied beside this delete, before it was known, and lost against it.
             Some(now) if now.version.0 == entry.applied && !entry.is_tombstone && stamp > entry.stamp => {
-<<<<<<< HEAD
                 merge::mark_dead(self, name, stamp, Some(now.version))?;
-=======
-                merge::apply_delete(self, name, stamp, Some(now.version))?;
->>>>>>> replica
                 Ok(())
             }
             // Written again since.

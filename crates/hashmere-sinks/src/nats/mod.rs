@@ -323,10 +323,10 @@ fn stored_at(payload: &[u8]) -> Option<u64> {
 
 /// What an answer of JetStream says, if that is no error.
 fn checked(answer: &Json) -> Result<&Json, SinkError> {
-    /// Codes of JetStream's errors: a message was refused or dropped before this one; the message is longer than the
-    /// stream takes; the name of the stream is invalid, or has other settings, or its subjects are those of another
-    /// stream.
+    /// Codes of JetStream's errors: a message was refused or dropped before this one.
     const WRONG_SEQUENCE: u64 = 10071;
+    /// The message is longer than the stream takes; the name of the stream is invalid, or has other settings, or its
+    /// subjects are those of another stream.
     const FINAL: [u64; 5] = [10054, 10056, 10058, 10065, 10094];
     let error = &answer["error"];
     if error.is_null() {

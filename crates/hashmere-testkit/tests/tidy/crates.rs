@@ -63,6 +63,7 @@ const LAYERS: &[Layer] = &[
             "hashmere-queue",
             "hashmere-replica",
             "hashmere-server",
+            "hashmere-sinks",
         ],
         others: None,
     },
