@@ -10,7 +10,10 @@ use crate::engine::tests::fixture::{strict, Client};
 use crate::engine::tests::transact::Op;
 use crate::engine::transact::{Guard, Outcome, Part};
 use crate::engine::Room;
+use crate::error::WriteError;
 use crate::fault::Fault;
+use crate::transaction::retry::run;
+use crate::types::Attributes;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
 use std::sync::Arc;
@@ -214,6 +217,45 @@ fn transfers() -> impl Fn() + Send + Sync + 'static {
     }
 }
 
+/// One counts in a transaction, from what it read before it had a lock; another one counts beside it, in place and with
+/// one digit more in a new record.
+fn counted() -> impl Fn() + Send + Sync + 'static {
+    let stage = stage(&[(b"n", b"5")]);
+    move || {
+        let play = stage.play(FOREVER);
+        let players = [writer(&play), writer(&play)];
+        // From now on it is where it can be replaced in place.
+        (0..2).for_each(|_| drop(players[1].t_incr(b"n", 1, None)));
+        number(&players[0], b"n");
+        play.begin();
+        let [reader, counter] = players;
+        let reader = thread::spawn(move || {
+            let read = |key: &[u8], kh| reader.t_item(key, kh);
+            let done: Result<(), WriteError> = run(
+                &*reader,
+                &read,
+                |t| {
+                    let text = t.get(b"n")?.unwrap_or_default();
+                    let n: u64 = String::from_utf8_lossy(&text).parse().unwrap_or_else(|_| wrong("no number"));
+                    t.set(b"n", (n + 1).to_string().as_bytes(), Attributes::NONE)?;
+                    t.set(b"o", b"", Attributes::NONE)
+                },
+                |_, ()| (),
+            );
+            done.unwrap_or_else(|error| wrong(error));
+            reader
+        });
+        let counter = thread::spawn(move || {
+            for _ in 0..3 {
+                counter.t_incr(b"n", 1, None).unwrap_or_else(|error| wrong(error));
+            }
+            counter
+        });
+        let _alive = (reader.join().unwrap(), counter.join().unwrap());
+        play.end(&[state(&[(b"n", b"11"), (b"o", b"")])]);
+    }
+}
+
 /// One dies at some access of a transaction; another client meets what it left, and a reader meets both.
 fn one_dies() -> impl Fn() + Send + Sync + 'static {
     const OPS: &[Op<'_>] = &[Op::Set(b"x", b"1"), Op::Set(b"y", b"1"), Op::Delete(b"z")];
@@ -267,6 +309,11 @@ fn transfers_keep_the_sum() {
 }
 
 #[test]
+fn what_was_read_is_looked_at_again_under_the_lock() {
+    explore("transact/counted", counted());
+}
+
+#[test]
 fn a_death_leaves_all_or_nothing() {
     explore("transact/death", one_dies());
 }
@@ -289,6 +336,16 @@ fn finds_an_absence_that_is_not_proved() {
 #[test]
 fn finds_a_transaction_that_commits_on_what_is_no_more() {
     must_find(Fault::GuardIgnored, transfers());
+}
+
+#[test]
+fn finds_a_transaction_that_does_not_look_at_the_slot_again() {
+    must_find(Fault::LookupBelieved, counted());
+}
+
+#[test]
+fn finds_a_transaction_that_does_not_look_at_the_value_again() {
+    must_find(Fault::ReplacementUnseen, counted());
 }
 
 #[test]
