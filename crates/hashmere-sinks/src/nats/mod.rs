@@ -5,12 +5,15 @@
 //! client can read and watch.
 //!
 //! **Position.** Every message says in a header where the feed was behind it, so the last message of the stream has the
-//! position, in the same step as the data. **Order.** Every message also says which sequence the one before it must
-//! have (`Nats-Expected-Last-Sequence`). If the server refuses one, it refuses all behind it that are under way; what
-//! an abandoned connection still had to say is refused as well, and so is a second feed into the same stream. So a
-//! batch needs no wait between its messages. **Repetitions.** The identifier of a message is store, version and key:
-//! what a repair after a crash has published twice, the server drops within its window. It does not count a dropped
-//! message, so the sequences behind it do not fit; the batch is then sent again, message by message.
+//! position, in the same step as the data.
+//!
+//! **Order.** Every message also says which sequence the one before it must have (`Nats-Expected-Last-Sequence`). If
+//! the server refuses one, it refuses all behind it that are under way; what an abandoned connection still had to say
+//! is refused as well, and so is a second feed into the same stream. So a batch needs no wait between its messages.
+//!
+//! **Repetitions.** The identifier of a message is store, version and key: what a repair after a crash has published
+//! twice, the server drops within its window. It does not count a dropped message, so the sequences behind it do not
+//! fit; the batch is then sent again, message by message.
 
 mod bucket;
 mod names;
