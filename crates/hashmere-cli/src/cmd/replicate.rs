@@ -18,7 +18,8 @@ const PULSE: Duration = Duration::from_millis(100);
 /// Make a store a copy of another one, and keep it one: first every key, then every change.
 ///
 /// It may be stopped or killed at any moment; started again it resumes. To promote the copy, stop it and write to the
-/// copy. What the copy has and FROM does not is deleted. FROM keeps its changes, with values, from then on (--feed).
+/// copy. What the copy has and FROM does not is deleted. FROM keeps its changes, with values, from then on
+/// (--source-feed).
 #[derive(Args, Debug)]
 pub struct Replicate {
     /// The store that is followed: name or path. With --status: the copy
@@ -39,7 +40,7 @@ pub struct Replicate {
     once: bool,
     /// Bytes of changes that FROM keeps, if it keeps none yet
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size, default_value = "64M")]
-    feed: u64,
+    source_feed: u64,
     /// Print a line this often: 500ms, 10s (default 1s; with --once: one at the end)
     #[arg(long, value_name = "TIME", value_parser = text::parse_duration)]
     every: Option<Duration>,
@@ -89,7 +90,7 @@ impl Replicate {
         let a = options.clone().create(false).open(&self.from)?;
         let b = self.create.added_to(options).open(to)?;
         for store in [&a, &b] {
-            hashmere_feed::enable(store, self.feed, false)?;
+            hashmere_feed::enable(store, self.source_feed, false)?;
         }
         let mut two_way = TwoWay::open(&a, &b)?;
         let every = self.every.unwrap_or(Duration::from_secs(1));
@@ -119,7 +120,7 @@ impl Replicate {
             }
             opened => opened?,
         };
-        hashmere_feed::enable(&from, self.feed, true)?;
+        hashmere_feed::enable(&from, self.source_feed, true)?;
         Ok(from)
     }
 
