@@ -1,7 +1,7 @@
 //! Where a change feed goes: engines that others consume from, and a folder that restores any moment.
 //!
 //! A [`Sink`] keeps the consumer's [`Position`] where the data are, in the same step as the data. So what resumes after
-//! a kill is what the sink has. [`pump`] moves events from a [`Source`] to a sink in batches, reconnects, and never
+//! a kill is what the sink has. [`pump()`] moves events from a [`Source`] to a sink in batches, reconnects, and never
 //! skips; while the sink is away it does not read on.
 //!
 //! NATS and Redis are spoken to directly (`nats/wire.rs`, `redis/resp.rs`), for what is needed of both is small.
