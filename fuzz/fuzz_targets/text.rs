@@ -2,4 +2,4 @@
 
 mod whole;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| whole::run(hashmere_server::Dialects::Text, input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| whole::run(hashmere_server::Protocol::Text, input));

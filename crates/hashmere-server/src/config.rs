@@ -5,16 +5,34 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Which protocols a connection may use.
+/// What the connections of a listening socket speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialects {
-    /// The one of its first byte.
+pub enum Protocol {
+    /// memcached's, text (with meta commands) or binary: the one of the first byte.
     #[default]
-    Auto,
-    /// Text only.
+    Memcached,
+    /// memcached's text protocol only.
     Text,
-    /// Binary only.
+    /// memcached's binary protocol only.
     Binary,
+}
+
+/// Where a socket listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// TCP.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+/// A socket that listens, and what its connections speak.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Where.
+    pub address: Address,
+    /// What.
+    pub protocol: Protocol,
 }
 
 /// Where the certificate of a TLS server is.
@@ -31,14 +49,14 @@ pub struct TlsFiles {
 /// How the server runs. [`Config::default`] is what `hashmere serve` does without options.
 #[derive(Debug)]
 pub struct Config {
-    /// TCP addresses.
-    pub listen: Vec<SocketAddr>,
-    /// Unix socket.
-    pub unix: Option<PathBuf>,
-    /// Permissions of the Unix socket.
+    /// The sockets that listen.
+    pub endpoints: Vec<Endpoint>,
+    /// Permissions of Unix sockets.
     pub unix_mode: u32,
     /// Listening sockets that were handed over by the service manager; no others are opened then.
     pub inherited: Vec<OwnedFd>,
+    /// What the connections of those speak.
+    pub inherited_protocol: Protocol,
     /// Event loops.
     pub threads: usize,
     /// Most connections at a time.
@@ -55,8 +73,6 @@ pub struct Config {
     pub lease_time: u64,
     /// How long a stopping server waits for clients to receive their replies.
     pub drain: Duration,
-    /// Protocols.
-    pub dialects: Dialects,
     /// Whether versions are shown.
     pub cas: bool,
     /// Whether `flush_all` is allowed.
@@ -88,10 +104,10 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            listen: Vec::new(),
-            unix: None,
+            endpoints: Vec::new(),
             unix_mode: 0o700,
             inherited: Vec::new(),
+            inherited_protocol: Protocol::Memcached,
             threads: std::thread::available_parallelism().map_or(4, std::num::NonZero::get),
             connections: 1024,
             backlog: 1024,
@@ -100,7 +116,6 @@ impl Default for Config {
             idle: None,
             lease_time: 10,
             drain: Duration::from_secs(5),
-            dialects: Dialects::Auto,
             cas: true,
             may_flush: true,
             may_dump: true,
@@ -114,6 +129,27 @@ impl Default for Config {
             tls: None,
             metrics: None,
             user: None,
+        }
+    }
+}
+
+impl Config {
+    /// The TCP addresses and the Unix sockets for clients of memcached.
+    pub(crate) fn for_memcached(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints.iter().filter(|endpoint| endpoint.protocol.is_memcached())
+    }
+}
+
+impl Protocol {
+    /// Whether it is one of memcached's.
+    pub(crate) fn is_memcached(self) -> bool {
+        matches!(self, Protocol::Memcached | Protocol::Text | Protocol::Binary)
+    }
+
+    /// The reply to a connection above the limit.
+    pub(crate) fn too_many_connections(self) -> &'static [u8] {
+        match self {
+            Protocol::Memcached | Protocol::Text | Protocol::Binary => b"ERROR Too many open connections\r\n",
         }
     }
 }

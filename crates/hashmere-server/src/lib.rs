@@ -29,7 +29,7 @@ mod tls;
 mod turn;
 mod watch;
 
-pub use config::{Config, Dialects, TlsFiles};
+pub use config::{Address, Config, Endpoint, Protocol, TlsFiles};
 pub use net::serve;
 pub use outbox::Outbox;
 pub use server::Server;

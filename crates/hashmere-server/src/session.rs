@@ -1,89 +1,78 @@
-//! One connection's conversation: chooses the protocol, and passes input to it. It knows no socket.
+//! One connection's conversation: passes its input to the protocol that it speaks. It knows no socket.
+//!
+//! A protocol is a state that consumes input and fills an [`Outbox`]; each has the same few calls, and this is their
+//! only caller.
 
-use crate::config::Dialects;
+use crate::config::Protocol;
 use crate::outbox::Outbox;
 use crate::peers::State;
-use crate::protocol::binary::{self, HEADER, REQUEST};
-use crate::protocol::text::Text;
-use crate::protocol::{Gate, Next};
+use crate::protocol::memcached::Memcached;
+use crate::protocol::Next;
 use crate::server::Server;
 use crate::turn::Turn;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dialect {
-    Unknown,
-    Text,
-    Binary,
-}
 
 /// One connection's side of the conversation.
 #[derive(Debug)]
 pub struct Session {
-    dialect: Dialect,
-    gate: Gate,
-    text: Text,
+    speaks: Speaks,
+}
+
+#[derive(Debug)]
+enum Speaks {
+    Memcached(Memcached),
 }
 
 impl Session {
     /// A new conversation.
-    pub fn new(server: &Server) -> Session {
-        let dialect = match server.config.dialects {
-            Dialects::Auto => Dialect::Unknown,
-            Dialects::Text => Dialect::Text,
-            Dialects::Binary => Dialect::Binary,
+    pub fn new(server: &Server, protocol: Protocol) -> Session {
+        let speaks = match protocol {
+            Protocol::Memcached | Protocol::Text | Protocol::Binary => {
+                Speaks::Memcached(Memcached::new(server, protocol))
+            }
         };
-        let gate = Gate { locked: server.config.accounts.is_some(), skip: 0 };
-        Session { dialect, gate, text: Text::default() }
+        Session { speaks }
     }
 
-    /// Whether it receives the lines of `watch`; then its input is ignored.
-    pub fn is_watching(&self) -> bool {
-        self.text.is_watching()
+    /// Whether it receives what it did not ask for by its last request, such as the lines of `watch`.
+    pub fn is_subscribed(&self) -> bool {
+        match &self.speaks {
+            Speaks::Memcached(memcached) => memcached.is_watching(),
+        }
+    }
+
+    /// Moves that into the outbox; `false` if there is none.
+    pub fn take_pushed(&self, out: &mut Outbox) -> bool {
+        match &self.speaks {
+            Speaks::Memcached(memcached) => memcached.take_lines(out),
+        }
     }
 
     /// What `stats conns` shows of it, given what it needs next.
     pub fn state(&self, next: Next) -> State {
-        // An incomplete binary header is no value yet.
-        let least = if self.dialect == Dialect::Binary { HEADER } else { 0 };
-        match next {
-            _ if self.is_watching() => State::Watch,
-            _ if self.gate.skip > 0 => State::Swallow,
-            Next::Input(wanted) if wanted > least => State::Value,
-            Next::Output => State::Write,
-            _ => State::Read,
+        match &self.speaks {
+            Speaks::Memcached(memcached) => memcached.state(next),
         }
-    }
-
-    /// Moves pending lines of `watch` into the outbox; `false` if there are none.
-    pub fn take_lines(&self, out: &mut Outbox) -> bool {
-        self.text.take_lines(out)
     }
 
     /// Whether no request is in progress: a stopping server may close it.
     pub fn is_idle(&self) -> bool {
-        self.gate.skip == 0 && self.text.is_idle()
+        match &self.speaks {
+            Speaks::Memcached(memcached) => memcached.is_idle(),
+        }
+    }
+
+    /// Says that a request is larger than what connections may hold together; the connection is closed then.
+    pub fn refuse_large(&self, out: &mut Outbox) {
+        match &self.speaks {
+            Speaks::Memcached(_) => out.line("SERVER_ERROR out of memory reading request"),
+        }
     }
 
     /// Consumes input. Returns how many bytes were consumed, and what is needed to continue; the rest is to be given
     /// again, with more input behind it.
     pub fn feed(&mut self, turn: &mut Turn<'_>, input: &[u8]) -> (usize, Next) {
-        if self.is_watching() {
-            return (input.len(), Next::Input(0));
+        match &mut self.speaks {
+            Speaks::Memcached(memcached) => memcached.feed(turn, input),
         }
-        let skipped = self.gate.skip_from(input);
-        let input = &input[skipped..];
-        if self.text.is_dumping() {
-            let (more, next) = self.text.feed(&mut self.gate, turn, input);
-            return (skipped + more, next);
-        }
-        let Some(first) = input.first() else { return (skipped, Next::Input(0)) };
-        if self.dialect == Dialect::Unknown {
-            self.dialect = if *first == REQUEST { Dialect::Binary } else { Dialect::Text };
-        }
-        let (more, next) = match self.dialect {
-            Dialect::Binary => binary::feed(&mut self.gate, turn, input),
-            _ => self.text.feed(&mut self.gate, turn, input),
-        };
-        (skipped + more, next)
     }
 }

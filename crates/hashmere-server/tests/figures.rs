@@ -6,12 +6,12 @@
 mod session;
 
 use hashmere::{Options, Store};
-use hashmere_server::{Dialects, Server, Session};
+use hashmere_server::{Protocol, Server, Session};
 use std::path::Path;
 
 fn ask(server: &Server, request: &str) -> String {
     let mut replies = Vec::new();
-    session::step(server, &mut Session::new(server), request.as_bytes(), &mut replies);
+    session::step(server, &mut Session::new(server, Protocol::Memcached), request.as_bytes(), &mut replies);
     String::from_utf8(replies).unwrap()
 }
 
@@ -43,7 +43,7 @@ fn work(store: &Store, times: u64) {
 #[test]
 fn a_slot_that_a_thread_of_the_server_takes_later_brings_nothing_along() {
     let path = std::env::temp_dir().join(format!("hashmere-figures-{}.mere", std::process::id()));
-    let server = session::server(Dialects::Auto, path.clone());
+    let server = session::server(path.clone());
     // Two slots with a past, free again.
     let (first, second) = (other(&path), other(&path));
     work(&first, 5);

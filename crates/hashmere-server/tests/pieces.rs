@@ -5,12 +5,12 @@
 mod session;
 
 use hashmere_server::protocol::Next;
-use hashmere_server::{Dialects, Server, Session};
+use hashmere_server::{Protocol, Server, Session};
 use hashmere_testkit::rng::Rng;
 use session::converse;
 
-fn server(dialects: Dialects, name: &str) -> Server {
-    session::server(dialects, std::env::temp_dir().join(format!("hashmere-pieces-{}-{name}.mere", std::process::id())))
+fn server(name: &str) -> Server {
+    session::server(std::env::temp_dir().join(format!("hashmere-pieces-{}-{name}.mere", std::process::id())))
 }
 
 const TEXT: &[&[u8]] = &[
@@ -105,14 +105,14 @@ fn binary(rng: &mut Rng) -> Vec<u8> {
     input
 }
 
-fn same_however_it_is_cut(dialects: Dialects, name: &str, make: impl Fn(&mut Rng) -> Vec<u8>) {
-    let server = server(dialects, name);
+fn same_however_it_is_cut(protocol: Protocol, name: &str, make: impl Fn(&mut Rng) -> Vec<u8>) {
+    let server = server(name);
     let mut rng = Rng::for_test(name);
     for round in 0..3000 {
         let input = make(&mut rng);
-        let whole = without_tokens(&converse(&server, &input, || usize::MAX / 2));
+        let whole = without_tokens(&converse(&server, protocol, &input, || usize::MAX / 2));
         let mut cuts = Rng::from_seed(round);
-        let pieces = without_tokens(&converse(&server, &input, || 1 + cuts.index(9)));
+        let pieces = without_tokens(&converse(&server, protocol, &input, || 1 + cuts.index(9)));
         assert!(
             whole == pieces,
             "round {round}: {}\n  whole  {}\n  pieces {}",
@@ -126,12 +126,12 @@ fn same_however_it_is_cut(dialects: Dialects, name: &str, make: impl Fn(&mut Rng
 
 #[test]
 fn text_however_it_is_cut() {
-    same_however_it_is_cut(Dialects::Text, "text", text);
+    same_however_it_is_cut(Protocol::Text, "text", text);
 }
 
 #[test]
 fn binary_however_it_is_cut() {
-    same_however_it_is_cut(Dialects::Binary, "binary", binary);
+    same_however_it_is_cut(Protocol::Binary, "binary", binary);
 }
 
 /// Promise: a walk over the keys lets others go first after a stretch, also where no key passes. Catches: a listing
@@ -139,7 +139,7 @@ fn binary_however_it_is_cut() {
 #[test]
 fn walks_come_in_stretches() {
     const KEYS: usize = 20_000;
-    let server = server(Dialects::Text, "walk");
+    let server = server("walk");
     for i in 0..KEYS {
         server.store.set(format!("key{i}").as_bytes(), b"x").unwrap();
     }
@@ -151,7 +151,7 @@ fn walks_come_in_stretches() {
         (b"hashmere keys none\r\n", 0),
         (b"hashmere delete none\r\n", 0),
     ] {
-        let (mut session, mut replies, mut longest) = (Session::new(&server), Vec::new(), 0);
+        let (mut session, mut replies, mut longest) = (Session::new(&server, Protocol::Text), Vec::new(), 0);
         let (mut turns, mut input) = (0, request);
         loop {
             let start = replies.len();

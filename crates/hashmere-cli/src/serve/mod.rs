@@ -10,7 +10,7 @@ use crate::text;
 use clap::{Args, ValueEnum, ValueHint};
 use extended::Extended;
 use hashmere::{Mode, OpenError, Options, Store};
-use hashmere_server::{Config, Dialects, TlsFiles};
+use hashmere_server::{Address, Config, Endpoint, Protocol, TlsFiles};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -72,8 +72,8 @@ pub struct Serve {
     #[arg(short = 'C', long)]
     disable_cas: bool,
     /// Protocol
-    #[arg(short = 'B', long, value_enum, default_value_t = Protocol::Auto)]
-    protocol: Protocol,
+    #[arg(short = 'B', long, value_enum, default_value_t = Dialects::Auto)]
+    protocol: Dialects,
     /// Run in the background
     #[arg(short, long)]
     daemon: bool,
@@ -151,7 +151,7 @@ struct Harmless {
 
 /// `-B`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Protocol {
+enum Dialects {
     /// Whichever the first byte says
     Auto,
     /// Text only
@@ -236,11 +236,8 @@ impl Serve {
         };
         let extended = Extended::parse(&self.extended).map_err(usage)?;
         let inherited = hashmere_os::process::handed_sockets();
-        let listen = match inherited.is_empty() {
-            true => addresses::resolve(self.port, &self.listen, self.unix_socket.is_some()).map_err(usage)?,
-            false => Vec::new(),
-        };
-        if listen.is_empty() && self.unix_socket.is_none() && inherited.is_empty() {
+        let endpoints = if inherited.is_empty() { self.endpoints().map_err(usage)? } else { Vec::new() };
+        if endpoints.is_empty() && inherited.is_empty() {
             return Err(usage("nothing to listen on: -p 0 needs -s FILE".into()));
         }
         let default = Config::default();
@@ -249,10 +246,10 @@ impl Serve {
             return Err(usage("the number of event loops (-t) must be from 1 to 64".into()));
         }
         Ok(Config {
-            listen,
-            unix: self.unix_socket.clone(),
+            endpoints,
             unix_mode: self.unix_mask,
             inherited,
+            inherited_protocol: self.memcached(),
             threads,
             connections: self.conn_limit,
             backlog: self.backlog,
@@ -262,12 +259,6 @@ impl Serve {
             idle: extended.idle_timeout.filter(|seconds| *seconds != 0).map(Duration::from_secs),
             lease_time: extended.lease_time.unwrap_or(default.lease_time),
             drain: extended.drain.map_or(default.drain, Duration::from_secs),
-            dialects: match self.protocol {
-                _ if self.enable_sasl => Dialects::Binary,
-                Protocol::Auto => Dialects::Auto,
-                Protocol::Ascii => Dialects::Text,
-                Protocol::Binary => Dialects::Binary,
-            },
             cas: !self.disable_cas,
             may_flush: !self.disable_flush_all,
             may_dump: !self.disable_dumping,
@@ -282,6 +273,23 @@ impl Serve {
             metrics: self.metrics,
             user: self.user.clone(),
         })
+    }
+
+    /// Where to listen.
+    fn endpoints(&self) -> Result<Vec<Endpoint>, String> {
+        let tcp = addresses::resolve(self.port, &self.listen, self.unix_socket.is_some())?;
+        let addresses = tcp.into_iter().map(Address::Tcp).chain(self.unix_socket.clone().map(Address::Unix));
+        Ok(addresses.map(|address| Endpoint { address, protocol: self.memcached() }).collect())
+    }
+
+    /// What clients of memcached speak.
+    fn memcached(&self) -> Protocol {
+        match self.protocol {
+            _ if self.enable_sasl => Protocol::Binary,
+            Dialects::Auto => Protocol::Memcached,
+            Dialects::Ascii => Protocol::Text,
+            Dialects::Binary => Protocol::Binary,
+        }
     }
 
     fn accounts(&self) -> Result<Option<PathBuf>, Failure> {

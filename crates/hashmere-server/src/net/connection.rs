@@ -121,9 +121,9 @@ impl Connection {
         self.output.is_empty() && self.input.is_empty() && self.session.is_idle() && !self.stream.is_holding()
     }
 
-    /// Whether it receives the lines of `watch`.
-    pub fn is_watching(&self) -> bool {
-        self.session.is_watching()
+    /// Whether it receives what was not asked for by its last request: the lines of `watch`.
+    pub fn is_subscribed(&self) -> bool {
+        self.session.is_subscribed()
     }
 
     /// Whether its socket failed.
@@ -189,7 +189,7 @@ impl Connection {
                 self.busy = false;
                 let input = std::mem::take(&mut self.input);
                 self.consume(turn, &input);
-            } else if self.session.take_lines(turn.out) {
+            } else if self.session.take_pushed(turn.out) {
                 // They are sent below.
             } else if !self.readable {
                 return Ok(if self.ended { Fate::Close } else { Fate::Wait });
@@ -270,7 +270,7 @@ impl Connection {
         }
         if !self.charge(turn, self.wanted.max(rest.len())) {
             // Instead of holding more than allowed; the client learns why.
-            turn.out.line("SERVER_ERROR out of memory reading request");
+            self.session.refuse_large(turn.out);
             self.closing = true;
             return;
         }

@@ -2,11 +2,11 @@
 
 use super::mailbox::Arrival;
 use super::stream::Stream;
-use crate::config::Config;
+use crate::config::{Address, Config, Endpoint, Protocol};
 use crate::tls::Acceptor;
 use mio::event::Source;
 use mio::net::{TcpListener, UnixListener};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 pub struct Listener {
     /// Its address, as messages and `stats conns` show it.
     pub name: String,
+    /// What its connections speak.
+    protocol: Protocol,
     kind: Kind,
     /// The socket file to remove at the end.
     file: Option<PathBuf>,
@@ -32,21 +34,20 @@ enum Kind {
 /// Opens everything that the options name, or takes what was handed over instead.
 pub fn open_all(config: &Config, inherited: Vec<OwnedFd>) -> Result<Vec<Listener>, String> {
     if !inherited.is_empty() {
-        return inherited.into_iter().map(adopt).collect();
+        return inherited.into_iter().map(|handed| adopt(handed, config.inherited_protocol)).collect();
     }
-    let mut listeners = Vec::new();
-    for address in &config.listen {
-        listeners.push(tcp(*address, config.backlog).map_err(|e| format!("cannot listen on {address}: {e}"))?);
-    }
-    if let Some(path) = &config.unix {
-        let listener = unix(path, config).map_err(|e| format!("cannot listen on {}: {e}", path.display()))?;
-        listeners.push(listener);
-    }
-    Ok(listeners)
+    let open = |endpoint: &Endpoint| {
+        let (opened, shown) = match &endpoint.address {
+            Address::Tcp(address) => (tcp(*address, config, endpoint.protocol), address.to_string()),
+            Address::Unix(path) => (unix(path, config, endpoint.protocol), path.display().to_string()),
+        };
+        opened.map_err(|error| format!("cannot listen on {shown}: {error}"))
+    };
+    config.endpoints.iter().map(open).collect()
 }
 
-fn tcp(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+fn tcp(address: SocketAddr, config: &Config, protocol: Protocol) -> io::Result<Listener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(socket2::Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     // Connections inherit it: a client that is gone without a word is noticed after hours.
     socket.set_keepalive(true)?;
@@ -55,18 +56,18 @@ fn tcp(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
         socket.set_only_v6(true)?;
     }
     socket.bind(&address.into())?;
-    socket.listen(backlog)?;
-    of_tcp(socket)
+    socket.listen(config.backlog)?;
+    of_tcp(socket, protocol)
 }
 
-fn of_tcp(socket: Socket) -> io::Result<Listener> {
+fn of_tcp(socket: Socket, protocol: Protocol) -> io::Result<Listener> {
     socket.set_nonblocking(true)?;
     let listener = TcpListener::from_std(socket.into());
     let name = format!("tcp:{}", listener.local_addr()?);
-    Ok(Listener { name, kind: Kind::Tcp(listener), file: None })
+    Ok(Listener { name, protocol, kind: Kind::Tcp(listener), file: None })
 }
 
-fn unix(path: &Path, config: &Config) -> io::Result<Listener> {
+fn unix(path: &Path, config: &Config, protocol: Protocol) -> io::Result<Listener> {
     // A socket file without a listener is in the way; one with a listener belongs to another server.
     if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
@@ -79,20 +80,20 @@ fn unix(path: &Path, config: &Config) -> io::Result<Listener> {
     // Before `listen`, so that no client without permission connects.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(config.unix_mode))?;
     socket.listen(config.backlog)?;
-    of_unix(socket, format!("unix:{}", path.display()), Some(path.into()))
+    of_unix(socket, format!("unix:{}", path.display()), Some(path.into()), protocol)
 }
 
-fn of_unix(socket: Socket, name: String, file: Option<PathBuf>) -> io::Result<Listener> {
+fn of_unix(socket: Socket, name: String, file: Option<PathBuf>, protocol: Protocol) -> io::Result<Listener> {
     socket.set_nonblocking(true)?;
     let listener = UnixListener::from_std(OwnedFd::from(socket).into());
-    Ok(Listener { name, kind: Kind::Unix(listener), file })
+    Ok(Listener { name, protocol, kind: Kind::Unix(listener), file })
 }
 
-fn adopt(handed: OwnedFd) -> Result<Listener, String> {
+fn adopt(handed: OwnedFd, protocol: Protocol) -> Result<Listener, String> {
     let socket = Socket::from(handed);
     let adopted = socket.local_addr().and_then(|address| match address.domain() {
-        Domain::UNIX => of_unix(socket, "unix:handed over".into(), None),
-        _ => of_tcp(socket),
+        Domain::UNIX => of_unix(socket, "unix:handed over".into(), None, protocol),
+        _ => of_tcp(socket, protocol),
     });
     adopted.map_err(|error| format!("cannot use a socket that was handed over: {error}"))
 }
@@ -108,7 +109,7 @@ impl Listener {
 
     /// The next connection.
     pub fn accept(&self, tls: Option<&Acceptor>) -> io::Result<Arrival> {
-        let listener = self.name.clone();
+        let (listener, protocol) = (self.name.clone(), self.protocol);
         match &self.kind {
             Kind::Tcp(socket) => {
                 let (stream, address) = socket.accept()?;
@@ -118,11 +119,11 @@ impl Listener {
                     Some(tls) => Stream::Tls(Box::new(tls.accept(stream)?)),
                     None => Stream::Tcp(stream),
                 };
-                Ok(Arrival { stream, address: format!("tcp:{address}"), listener })
+                Ok(Arrival { stream, address: format!("tcp:{address}"), listener, protocol })
             }
             Kind::Unix(socket) => {
                 let (stream, _) = socket.accept()?;
-                Ok(Arrival { stream: Stream::Unix(stream), address: "unix".into(), listener })
+                Ok(Arrival { stream: Stream::Unix(stream), address: "unix".into(), listener, protocol })
             }
         }
     }

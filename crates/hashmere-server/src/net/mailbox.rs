@@ -1,6 +1,7 @@
 //! New connections on their way to the event loop that will serve them.
 
 use super::stream::Stream;
+use crate::config::Protocol;
 use mio::{Poll, Token, Waker};
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -17,6 +18,8 @@ pub struct Arrival {
     pub address: String,
     /// The listener that it came to.
     pub listener: String,
+    /// What it speaks.
+    pub protocol: Protocol,
 }
 
 /// The arrivals of one event loop.

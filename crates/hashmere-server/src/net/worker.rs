@@ -36,8 +36,8 @@ pub struct Worker {
     free: Vec<usize>,
     /// Connections that have more to do.
     queue: Vec<usize>,
-    /// Connections that receive the lines of `watch`.
-    watching: Vec<usize>,
+    /// Connections that receive what they did not just ask for, such as the lines of `watch`.
+    subscribed: Vec<usize>,
     /// The store records evictions for this event loop.
     evictions: bool,
     /// The event loop that gets the next connection.
@@ -71,7 +71,7 @@ impl Worker {
             connections: Vec::new(),
             free: Vec::new(),
             queue: Vec::new(),
-            watching: Vec::new(),
+            subscribed: Vec::new(),
             evictions: false,
             next: 0,
             buffer: vec![0; BUFFER],
@@ -113,7 +113,7 @@ impl Worker {
             }
             self.serve(&mut batch);
             self.serve_queue();
-            self.serve_watchers();
+            self.serve_subscribed();
             if self.ticked.elapsed() >= self.interval() {
                 self.tick();
             }
@@ -159,19 +159,19 @@ impl Worker {
         }
     }
 
-    /// Sends watchers their lines.
-    fn serve_watchers(&mut self) {
+    /// Sends subscribed connections what there is for them.
+    fn serve_subscribed(&mut self) {
         connections::evictions(&self.server, self.index, &mut self.evictions);
-        if self.watching.is_empty() {
+        if self.subscribed.is_empty() {
             return;
         }
-        let mut watching = std::mem::take(&mut self.watching);
-        watching.iter().for_each(|token| self.turn(*token, &[]));
+        let mut subscribed = std::mem::take(&mut self.subscribed);
+        subscribed.iter().for_each(|token| self.turn(*token, &[]));
         // The token of a closed connection may belong to another by now.
-        watching.retain(|token| matches!(self.connections.get(*token), Some(Some(c)) if c.is_watching()));
-        self.watching.append(&mut watching);
-        self.watching.sort_unstable();
-        self.watching.dedup();
+        subscribed.retain(|token| matches!(self.connections.get(*token), Some(Some(c)) if c.is_subscribed()));
+        self.subscribed.append(&mut subscribed);
+        self.subscribed.sort_unstable();
+        self.subscribed.dedup();
     }
 
     /// Gives a connection its turn; `input` was read ahead.
@@ -192,8 +192,8 @@ impl Worker {
         if fate != Fate::Close && connection.update_interest(self.poll.registry(), Token(token)).is_err() {
             fate = Fate::Close;
         }
-        if connection.is_watching() && !self.watching.contains(&token) {
-            self.watching.push(token);
+        if connection.is_subscribed() && !self.subscribed.contains(&token) {
+            self.subscribed.push(token);
         }
         match fate {
             Fate::Wait => {}
@@ -240,7 +240,7 @@ impl Worker {
             self.server.open.fetch_sub(1, Ordering::Relaxed);
             counters.rejected.add(1);
             // The socket is new, so there is room for a line; and the client may be gone.
-            let _ = arrival.stream.write(b"ERROR Too many open connections\r\n");
+            let _ = arrival.stream.write(arrival.protocol.too_many_connections());
             return;
         }
         counters.connections.add(1);
@@ -266,7 +266,7 @@ impl Worker {
         });
         let peer = self.server.peers.enter(arrival.address, arrival.listener, self.now);
         connections::opened(&self.server, self.index, &peer);
-        let mut connection = Connection::new(arrival.stream, peer, Session::new(&self.server));
+        let mut connection = Connection::new(arrival.stream, peer, Session::new(&self.server, arrival.protocol));
         let registered = connection.stream.register(self.poll.registry(), Token(token));
         self.connections[token] = Some(connection);
         if let Err(error) = registered {
@@ -289,7 +289,7 @@ impl Worker {
         if let Some(idle) = self.server.config.idle {
             self.close_where(|connection, server, now| {
                 let quiet = now.saturating_sub(connection.peer.active.load(Ordering::Relaxed));
-                let late = quiet > idle.as_secs() && !connection.is_watching();
+                let late = quiet > idle.as_secs() && !connection.is_subscribed();
                 if late {
                     server.log(2, || format!("{} said nothing for {quiet} s", connection.peer.address));
                 }

@@ -4,6 +4,7 @@
 
 pub mod binary;
 pub mod exptime;
+pub(crate) mod memcached;
 pub mod meta;
 pub mod number;
 pub mod peek_key;

@@ -1,7 +1,7 @@
 //! `stats settings`.
 
 use super::{put, Sink, VERSION};
-use crate::config::Dialects;
+use crate::config::{Address, Protocol};
 use crate::server::Server;
 use std::sync::atomic::Ordering;
 
@@ -11,14 +11,21 @@ pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     let yes = |value: bool| if value { "yes" } else { "no" };
     put(sink, "maxbytes", server.store.stats().bytes_max);
     put(sink, "maxconns", config.connections as u64);
-    put(sink, "tcpport", config.listen.first().map_or(0, |address| u64::from(address.port())));
+    let (mut tcp, mut unix) = (Vec::new(), None);
+    for endpoint in config.for_memcached() {
+        match &endpoint.address {
+            Address::Tcp(address) => tcp.push(address),
+            Address::Unix(path) => unix = Some(path),
+        }
+    }
+    put(sink, "tcpport", tcp.first().map_or(0, |address| u64::from(address.port())));
     put(sink, "udpport", 0);
-    let addresses: Vec<String> = config.listen.iter().map(|address| address.ip().to_string()).collect();
+    let addresses: Vec<String> = tcp.iter().map(|address| address.ip().to_string()).collect();
     sink("inter", &addresses.join(","));
     put(sink, "verbosity", u64::from(server.verbosity.load(Ordering::Relaxed)));
     put(sink, "oldest", 0);
     sink("evictions", if server.store.stats().mode == hashmere::Mode::Cache { "on" } else { "off" });
-    sink("domain_socket", &config.unix.as_ref().map_or("NULL".into(), |path| path.display().to_string()));
+    sink("domain_socket", &unix.map_or("NULL".into(), |path| path.display().to_string()));
     sink("umask", &format!("{:o}", config.unix_mode));
     sink("growth_factor", "1.00");
     put(sink, "chunk_size", 8);
@@ -31,10 +38,10 @@ pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "tcp_backlog", config.backlog as u64);
     sink(
         "binding_protocol",
-        match config.dialects {
-            Dialects::Auto => "auto-negotiate",
-            Dialects::Text => "ascii",
-            Dialects::Binary => "binary",
+        match config.for_memcached().next().map_or(config.inherited_protocol, |endpoint| endpoint.protocol) {
+            Protocol::Text => "ascii",
+            Protocol::Binary => "binary",
+            _ => "auto-negotiate",
         },
     );
     sink("auth_enabled_sasl", yes(config.sasl));

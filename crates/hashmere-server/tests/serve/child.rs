@@ -3,7 +3,7 @@
 
 use crate::support::Scratch;
 use hashmere::{Mode, OpenError, Options, Store};
-use hashmere_server::{Config, Dialects, TlsFiles};
+use hashmere_server::{Address, Config, Endpoint, Protocol, TlsFiles};
 use std::process::Command;
 use std::time::Duration;
 
@@ -46,25 +46,28 @@ struct Plan {
     config: Config,
     mode: Mode,
     bytes: u64,
+    /// What those speak that listen.
+    protocol: Protocol,
 }
 
 impl Plan {
     fn read(options: &[&str]) -> Plan {
-        let mut plan = Plan { config: Config { threads: 2, ..Config::default() }, mode: Mode::Cache, bytes: 64 << 20 };
+        let config = Config { threads: 2, ..Config::default() };
+        let mut plan = Plan { config, mode: Mode::Cache, bytes: 64 << 20, protocol: Protocol::Memcached };
         let mut options = options.iter().copied();
         while let Some(option) = options.next() {
             let mut value = || options.next().unwrap_or_else(|| panic!("{option} needs a value"));
             let config = &mut plan.config;
             match option {
-                "-p" => config.listen = vec![([127, 0, 0, 1], value().parse().unwrap()).into()],
-                "-s" => config.unix = Some(value().into()),
+                "-p" => plan.listen(Address::Tcp(([127, 0, 0, 1], value().parse().unwrap()).into())),
+                "-s" => plan.listen(Address::Unix(value().into())),
                 "-c" => config.connections = value().parse().unwrap(),
                 "-m" => plan.bytes = value().parse::<u64>().unwrap() << 20,
                 "-M" => plan.mode = Mode::Strict,
                 "-I" => config.item_max = size(value()),
                 "-u" => config.user = Some(value().into()),
                 "-Y" => config.accounts = Some(value().into()),
-                "-S" => (config.sasl, config.dialects) = (true, Dialects::Binary),
+                "-S" => (config.sasl, plan.protocol) = (true, Protocol::Binary),
                 "-A" => config.may_shutdown = true,
                 "-F" => config.may_flush = false,
                 "-W" => config.may_watch = false,
@@ -77,8 +80,14 @@ impl Plan {
                 unknown => panic!("the test server has no option {unknown}"),
             }
         }
+        let protocol = plan.protocol;
+        plan.config.endpoints.iter_mut().for_each(|endpoint| endpoint.protocol = protocol);
         plan.config.input_max = plan.config.input_max.max(8 * plan.config.item_max as usize);
         plan
+    }
+
+    fn listen(&mut self, address: Address) {
+        self.config.endpoints.push(Endpoint { address, protocol: self.protocol });
     }
 
     fn named(&mut self, option: &str) {

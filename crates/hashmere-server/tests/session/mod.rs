@@ -2,7 +2,7 @@
 
 use hashmere::{Mode, Options};
 use hashmere_server::protocol::Next;
-use hashmere_server::{Config, Dialects, Outbox, Server, Session, Turn};
+use hashmere_server::{Config, Outbox, Protocol, Server, Session, Turn};
 use std::path::PathBuf;
 
 /// Times that a session may ask for room for one piece of input before it counts as caught in a loop.
@@ -11,9 +11,9 @@ const ROUNDS_MAX: u32 = 10_000;
 /// A server on a small cache at this path, which goes with it. Values stay short; versions, which two runs do not
 /// share, are not shown. Accesses are noted from the start: otherwise the first request for such a time would change
 /// what later ones say.
-pub fn server(dialects: Dialects, path: PathBuf) -> Server {
+pub fn server(path: PathBuf) -> Server {
     let options = Options::new().mode(Mode::Cache).segment_bytes(8192).max_bytes(4 << 20).remove_on_last_close(true);
-    let config = Config { dialects, item_max: 4096, threads: 1, cas: false, access_times: true, ..Config::default() };
+    let config = Config { item_max: 4096, threads: 1, cas: false, access_times: true, ..Config::default() };
     Server::new(options.open(path).expect("a store"), config).expect("a server")
 }
 
@@ -21,9 +21,9 @@ pub fn server(dialects: Dialects, path: PathBuf) -> Server {
 ///
 /// # Panics
 /// If the session consumes more than it was given, or loops.
-pub fn converse(server: &Server, input: &[u8], mut cut: impl FnMut() -> usize) -> Vec<u8> {
+pub fn converse(server: &Server, protocol: Protocol, input: &[u8], mut cut: impl FnMut() -> usize) -> Vec<u8> {
     server.store.clear().expect("an empty store");
-    let mut session = Session::new(server);
+    let mut session = Session::new(server, protocol);
     let (mut have, mut replies, mut at) = (Vec::new(), Vec::new(), 0);
     while at < input.len() {
         let end = at.saturating_add(cut().max(1)).min(input.len());
