@@ -2,7 +2,12 @@
 
 use super::{apart, churn, churn_large, clear_and_refill, delete, filled, many, set, wide, with_large, Case};
 use crate::engine::tests::crash::State;
-use crate::engine::tests::fixture::{cache, strict, Client};
+use crate::engine::tests::fixture::{cache, strict, Client, Fixture};
+use crate::engine::When;
+use crate::types::{Attributes, Ttl};
+use hashmere_format::row;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 /// Catches a writer that still counts in a segment which the cleaner is already done with: the count then frees the
 /// segment's next life.
@@ -104,4 +109,48 @@ fn writes_while_others_evict() {
     let concurrent =
         |c: &Client, state: &mut State| (0..60).try_for_each(|i| set(c, state, &format!("y{i}"), wide("theirs")));
     Case { name: "set/evict", geometry: cache(10), setup: filled, act, concurrent, exact: false }.run();
+}
+
+/// Catches a set that looks at the record which it had found, after that record was deleted and its memory given back:
+/// on a full file system such a load ends in a signal.
+#[test]
+fn a_set_loads_nothing_of_a_record_that_is_gone() {
+    const OTHERS: [&[u8]; 6] = [b"1", b"2", b"3", b"4", b"5", b"6"];
+    let prepared = || {
+        let fixture = Fixture::new(strict(64));
+        let (actor, other) = (fixture.client(), fixture.client());
+        fixture.peers.set_now_ms(1000);
+        // So many segments are kept for the next write that those of one value would be among them.
+        OTHERS.iter().for_each(|key| other.t_set(key, &[b'l'; 9000]).unwrap());
+        // Its expiry is in the record, and so long a value has segments of its own.
+        let expiring = Attributes { ttl: Ttl::At(90_000), ..Attributes::NONE };
+        other.t_put(b"key", &[b'l'; 9000], expiring, When::Always).unwrap();
+        actor.t_set(b"beside", b"b").unwrap();
+        (fixture, actor, other)
+    };
+    let (_fixture, actor, _) = prepared();
+    actor.probe.record();
+    actor.t_set(b"key", b"short").unwrap();
+    let stores = actor.probe.recorded();
+    let slot = actor.writer().unwrap().slot;
+    let lock = stores.iter().position(|stored| stored.off == row::offset(slot) + row::at::LOCK);
+    // The lock is taken behind the store that names it. Up to there the record may go.
+    let lock = lock.expect("a set names the lock that it takes");
+    let mut gone = 0;
+    for stored in &stores[..=lock] {
+        let (fixture, actor, other) = prepared();
+        let before = fixture.heap.backed_bytes();
+        let (heap, given) = (fixture.heap.clone(), Arc::new(AtomicBool::new(false)));
+        let told = given.clone();
+        actor.probe.interrupt(stored.access, move || {
+            OTHERS.iter().chain([&&b"key"[..]]).for_each(|key| assert!(other.t_del(key).unwrap()));
+            other.t_compact().unwrap();
+            told.store(heap.backed_bytes() < before, Ordering::Relaxed);
+        });
+        // The probe panics where the actor loads what has no memory.
+        actor.t_set(b"key", b"short").unwrap();
+        assert_eq!(fixture.reader().t_get(b"key").unwrap().as_deref(), Some(&b"short"[..]));
+        gone += u64::from(given.load(Ordering::Relaxed));
+    }
+    assert!(gone > 0, "the memory was never given back in between");
 }
