@@ -45,7 +45,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "hashmere-replica",
         ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-format", "hashmere-mem", "hashmere-os"],
-        others: Some(&[]),
+        others: Some(&["rustls"]),
     },
     Layer {
         name: "hashmere-ffi",
