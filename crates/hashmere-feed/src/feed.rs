@@ -186,7 +186,7 @@ impl Feed {
         self.store.shared().engine()
     }
 
-    pub(crate) fn place(&self) -> (u64, u64, u64) {
+    pub(crate) fn waits_at(&self) -> (u64, u64, u64) {
         let Token { feed, position, generation, .. } = self.at;
         // Where there is something to do already, no position is at the end.
         let is_idle = self.ready.is_empty() && self.phase == Phase::Live;

@@ -28,7 +28,7 @@ impl Feed {
     /// Those of making a descriptor and a thread.
     pub fn ready_fd(&self) -> Result<ReadyFd, FeedError> {
         let watched = Changes { shared: self.shared().clone(), born: fork::generation() };
-        Ok(ReadyFd(Watcher::new(watched, self.place())?))
+        Ok(ReadyFd(Watcher::new(watched, self.waits_at())?))
     }
 }
 
@@ -55,7 +55,7 @@ impl Watched for Changes {
 impl ReadyFd {
     /// Takes the event back; readable again when there is something behind what the feed has returned.
     pub fn arm(&self, feed: &Feed) {
-        self.0.arm(feed.place());
+        self.0.arm(feed.waits_at());
     }
 }
 

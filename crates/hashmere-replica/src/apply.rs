@@ -26,7 +26,7 @@ pub(crate) enum Step<'e> {
 }
 
 /// Whether a change is the last of its transaction that the feed delivers: its token is behind that.
-fn ends_unit(change: &Change) -> bool {
+pub(crate) fn ends_unit(change: &Change) -> bool {
     change.transaction.is_none_or(|part| change.token.position() > part.id)
 }
 

@@ -13,6 +13,8 @@ pub mod code {
     pub const REPLICA_SAME_STORE: i32 = 86;
     /// A newer version noted the place.
     pub const REPLICA_UNKNOWN_PLACE: i32 = 87;
+    /// A served store cannot be followed.
+    pub const REPLICA_REFUSED: i32 = 88;
 }
 
 /// Any error of this crate.
@@ -50,6 +52,14 @@ pub enum ReplicaError {
         /// The target.
         path: PathBuf,
     },
+    /// A served store cannot be followed, and that does not pass: its address, its certificate, an account, what its
+    /// server allows. Code 88.
+    Refused {
+        /// Its address.
+        address: String,
+        /// Why, and what to do.
+        why: String,
+    },
 }
 
 impl ReplicaError {
@@ -61,6 +71,7 @@ impl ReplicaError {
             ReplicaError::Taken { .. } => code::REPLICA_TAKEN,
             ReplicaError::SameStore { .. } => code::REPLICA_SAME_STORE,
             ReplicaError::UnknownPlace { .. } => code::REPLICA_UNKNOWN_PLACE,
+            ReplicaError::Refused { .. } => code::REPLICA_REFUSED,
         }
     }
 }
@@ -77,6 +88,7 @@ impl fmt::Display for ReplicaError {
             ReplicaError::SameStore { path } => {
                 write!(f, "{}: source and target are the same store; name two", path.display())
             }
+            ReplicaError::Refused { address, why } => write!(f, "{address}: {why}"),
             ReplicaError::UnknownPlace { path } => write!(
                 f,
                 "{}: its place is in a form that this version does not know; replicate with the version that wrote \

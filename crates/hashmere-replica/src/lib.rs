@@ -7,8 +7,10 @@
 
 mod apply;
 mod error;
+mod file;
 mod one_way;
 mod place;
+mod source;
 mod status;
 mod sweep;
 mod two_way;
@@ -16,5 +18,6 @@ mod two_way;
 pub use error::ReplicaError;
 pub use one_way::{Replicator, ORIGIN};
 pub use place::status;
+pub use source::Served;
 pub use status::{ReplicaPhase, ReplicaStatus};
 pub use two_way::TwoWay;

@@ -2,14 +2,13 @@
 
 use crate::apply::{steps, Piece, Step};
 use crate::error::{At, ReplicaError};
+use crate::file::is_same;
 use crate::place::{Place, Record};
+use crate::source::{Local, Remote, Served, Source};
 use crate::status::{ReplicaPhase, ReplicaStatus};
-use crate::sweep::sweep;
 use hashmere::{Store, WriteBatch, WriteError};
-use hashmere_feed::{Change, Event, Feed, FeedOptions, FeedStart, Token};
+use hashmere_feed::{Change, Event, Token};
 use hashmere_os::clock;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::time::Duration;
 
 /// With this [`origin`](hashmere::Options::origin) the targets of replicators are opened ("REPL").
@@ -39,11 +38,10 @@ const EVENTS: usize = 1024;
 /// ```
 #[derive(Debug)]
 pub struct Replicator {
-    from: Store,
+    source: Source,
     to: Store,
-    /// Device and inode of the source.
-    file: Option<(u64, u64)>,
-    feed: Feed,
+    /// The beginning of a batch that was begun before, the rest of which has not come yet.
+    held: Vec<Event>,
     place: Place,
     at: Record,
     status: ReplicaStatus,
@@ -56,19 +54,32 @@ impl Replicator {
     /// # Errors
     /// [`ReplicaError::Taken`], [`ReplicaError::SameStore`], [`Feed`](ReplicaError::Feed): the source keeps no changes.
     pub fn open(from: &Store, to: &Store) -> Result<Replicator, ReplicaError> {
-        let source = file_of(from.path());
         if is_same(from, to) {
             return Err(ReplicaError::SameStore { path: to.path().into() });
         }
         let place = Place::take(to)?;
+        let source = Source::Local(Local::open(from, place.read().done)?);
+        Ok(Replicator::with(source, to, place))
+    }
+
+    /// The same for a store that is served. It is connected to by [`step`](Self::step), which waits where it is not
+    /// there.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Taken`].
+    pub fn open_served(from: &Served, to: &Store) -> Result<Replicator, ReplicaError> {
+        let place = Place::take(to)?;
+        let source = Source::Remote(Box::new(Remote::new(from.clone(), place.read().done)));
+        Ok(Replicator::with(source, to, place))
+    }
+
+    fn with(source: Source, to: &Store, place: Place) -> Replicator {
         let at = place.read();
-        let feed = follow(from, at)?;
         let is_live = at.done.is_some_and(|token| !token.is_copying());
         let phase = if is_live { ReplicaPhase::Live } else { ReplicaPhase::Copying };
         let (changes, copied) = place.counts();
         let status = ReplicaStatus { phase, changes, copied, pid: Some(std::process::id()), ..Default::default() };
-        let (from, to, batch) = (from.clone(), to.clone(), WriteBatch::new());
-        Ok(Replicator { from, to, file: source, feed, place, at, status, batch })
+        Replicator { source, to: to.clone(), held: Vec::new(), place, at, status, batch: WriteBatch::new() }
     }
 
     /// Applies what there is, some of it; waits for the first change for as long as this. `false`: there was nothing.
@@ -76,26 +87,32 @@ impl Replicator {
     /// # Errors
     /// Those of either store. The target's place is before what could not be applied: the call may be tried again.
     pub fn step(&mut self, timeout: Duration) -> Result<bool, ReplicaError> {
-        let mut events = self.feed.next_batch(EVENTS, timeout).at(&self.from)?;
-        if events.is_empty() {
-            self.show(None);
-            return Ok(false);
-        }
+        let mut events = std::mem::take(&mut self.held);
+        events.extend(self.source.next_batch(EVENTS, timeout)?);
         let whole = self.unfinished();
         if let Some(whole) = whole {
             // What was one batch when it was begun is one again.
-            while last_position(&events).is_some_and(|last| last < whole) {
-                let more = self.feed.next_batch(EVENTS, Duration::ZERO).at(&self.from)?;
+            while is_before(&events, whole) {
+                let more = self.source.next_batch(EVENTS, Duration::ZERO)?;
                 if more.is_empty() {
                     break;
                 }
                 events.extend(more);
             }
+            if is_before(&events, whole) && !self.source.has_given(whole) {
+                self.held = events;
+                self.show(None);
+                return Ok(false);
+            }
+        }
+        if events.is_empty() {
+            self.show(None);
+            return Ok(false);
         }
         let result = steps(&events, whole).into_iter().try_for_each(|step| self.take(step));
         if result.is_err() {
-            // The feed is past what was not applied.
-            self.feed = follow(&self.from, self.at)?;
+            // The source is past what was not applied.
+            self.source.rewind(self.at.done)?;
         }
         result.map(|()| true)
     }
@@ -107,7 +124,20 @@ impl Replicator {
 
     /// Whether the source's name has been removed, or leads to another file by now: this one goes on with the old file.
     pub fn is_source_replaced(&self) -> bool {
-        self.file.is_some() && file_of(self.from.path()) != self.file
+        self.source.is_replaced()
+    }
+
+    /// Why a served source cannot be followed at the moment; it is tried again. `None`: it is followed, or local.
+    pub fn trouble(&self) -> Option<&str> {
+        self.source.trouble()
+    }
+
+    /// To be called when [`step`](Self::step) had nothing, and again after each such step: whether everything is
+    /// applied that had happened when this was called first.
+    pub fn is_caught_up(&mut self) -> bool {
+        let is_drained = self.held.is_empty() && self.source.is_drained();
+        self.show(None);
+        is_drained
     }
 
     /// The position up to which a batch was begun, if its end is not noted.
@@ -120,10 +150,12 @@ impl Replicator {
             Step::Reset => {
                 // What is done does not count any more, however this ends.
                 self.note(Record::default());
+                self.source.begin_copy(&self.to);
                 self.status = ReplicaStatus { changes: 0, copied: 0, phase: ReplicaPhase::Copying, ..self.status };
             }
             Step::Changes(piece) => {
                 self.apply(&piece)?;
+                self.source.applied(&piece.changes);
                 self.show(piece.changes.last().copied());
             }
             Step::Clear(token) => {
@@ -132,7 +164,7 @@ impl Replicator {
                 self.note(Record { done: Some(token), next: Some(token) });
             }
             Step::Synced(token) => {
-                sweep(&self.from, &self.to)?;
+                self.source.sweep(&self.to)?;
                 self.note(Record { done: Some(token), next: Some(token) });
                 self.status.phase = ReplicaPhase::Live;
                 self.show(None);
@@ -166,15 +198,18 @@ impl Replicator {
     /// Renews the status that others see.
     fn show(&mut self, last: Option<&Change>) {
         let position = self.at.done.as_ref().map_or(0, Token::position);
-        let source_position = hashmere_feed::info(&self.from).map_or(position, |info| info.position);
+        let source_position = self.source.end().unwrap_or(self.status.source_position).max(position);
         let now = clock::now_ms();
+        let age_ms = last.map(|change| self.source.age_ms(change.ts_ms));
         let status = &mut self.status;
         (status.position, status.source_position, status.updated_ms) = (position, source_position, now);
-        match last {
+        match age_ms {
             _ if source_position <= position => status.lag_ms = 0,
-            Some(change) => status.lag_ms = now.saturating_sub(change.ts_ms),
+            Some(age_ms) => status.lag_ms = age_ms,
             None => {}
         }
+        // What is not heard of may be behind by as much.
+        status.lag_ms = status.lag_ms.max(self.source.silent_ms());
         self.place.show(status);
     }
 }
@@ -187,22 +222,9 @@ fn is_too_much(error: &WriteError) -> bool {
     )
 }
 
-/// The source's events behind what is done.
-fn follow(from: &Store, at: Record) -> Result<Feed, ReplicaError> {
-    let start = at.done.map_or(FeedStart::Start, FeedStart::At);
-    Feed::open(from, start, FeedOptions::new().values(true)).at(from)
-}
-
-fn last_position(events: &[Event]) -> Option<u64> {
-    events.iter().rev().find_map(Event::token).map(Token::position)
-}
-
-/// Whether two handles are of one file.
-pub(crate) fn is_same(a: &Store, b: &Store) -> bool {
-    file_of(a.path()).is_some_and(|file| file_of(b.path()) == Some(file))
-}
-
-/// Device and inode.
-fn file_of(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+/// Whether these are changes that end before this position.
+fn is_before(events: &[Event], position: u64) -> bool {
+    let is_reset = events.iter().any(|event| matches!(event, Event::Reset { .. }));
+    let last = events.iter().rev().find_map(Event::token).map(Token::position);
+    !is_reset && last.is_some_and(|last| last < position)
 }

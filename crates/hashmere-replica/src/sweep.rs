@@ -3,18 +3,18 @@
 use crate::error::{At, ReplicaError};
 use hashmere::{Cursor, Filter, Key, Pair, Store};
 
-/// Deletes every key of `to` that `from` does not have at the moment at which it is looked up. Returns how many.
-pub(crate) fn sweep(from: &Store, to: &Store) -> Result<u64, ReplicaError> {
-    let mut deleted = 0;
+/// Deletes every key of a store that is to have none but these.
+pub(crate) fn sweep(to: &Store, has: impl Fn(&Pair) -> Result<bool, ReplicaError>) -> Result<(), ReplicaError> {
     for pair in to.scan(Cursor::START, Filter::all().keys_only()) {
         let pair = pair.at(to)?;
-        if !from.contains_key(key_of(&pair)).at(from)? && to.delete(key_of(&pair)).at(to)? {
-            deleted += 1;
+        if !has(&pair)? {
+            to.delete(key_of(&pair)).at(to)?;
         }
     }
-    Ok(deleted)
+    Ok(())
 }
 
-fn key_of(pair: &Pair) -> Key<'_> {
+/// The key of a pair.
+pub(crate) fn key_of(pair: &Pair) -> Key<'_> {
     pair.supplied_hash.map_or(Key::Bytes(&pair.key), |hash| Key::Hashed(&pair.key, hash))
 }

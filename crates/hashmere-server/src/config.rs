@@ -83,6 +83,9 @@ pub struct Config {
     pub access_times: bool,
     /// Whether `watch` is allowed.
     pub may_watch: bool,
+    /// Whether `feed` is allowed; the store keeps this many bytes of changes then, with values, unless it keeps some
+    /// already.
+    pub feed: Option<u64>,
     /// Whether the `shutdown` command is allowed.
     pub may_shutdown: bool,
     /// What ends the prefix of a key in `stats detail`, which is on from the start then; else a colon.
@@ -121,6 +124,7 @@ impl Default for Config {
             may_dump: true,
             access_times: false,
             may_watch: true,
+            feed: None,
             may_shutdown: false,
             delimiter: None,
             verbosity: 0,

@@ -15,6 +15,7 @@ mod access_times;
 mod auth;
 mod commands;
 mod config;
+mod feed_stream;
 mod flushed;
 mod http;
 mod metrics;

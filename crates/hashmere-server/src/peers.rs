@@ -24,12 +24,14 @@ pub enum State {
     Write,
     /// It gets what `watch` reports.
     Watch,
+    /// It gets the store's changes.
+    Feed,
 }
 
 impl State {
-    const ALL: [State; 8] = {
+    const ALL: [State; 9] = {
         use State::*;
-        [New, Listening, Read, Parse, Value, Swallow, Write, Watch]
+        [New, Listening, Read, Parse, Value, Swallow, Write, Watch, Feed]
     };
 
     /// Its name.
@@ -43,6 +45,7 @@ impl State {
             State::Swallow => "conn_swallow",
             State::Write => "conn_mwrite",
             State::Watch => "conn_watch",
+            State::Feed => "conn_feed",
         }
     }
 }

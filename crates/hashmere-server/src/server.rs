@@ -3,6 +3,7 @@
 use crate::access_times::AccessTimes;
 use crate::auth::Accounts;
 use crate::config::Config;
+use crate::feed_stream::Streams;
 use crate::flushed::Flushed;
 use crate::peers::Peers;
 use crate::stats::counters::Counters;
@@ -37,6 +38,8 @@ pub struct Server {
     pub(crate) access: AccessTimes,
     /// Connections that receive the lines of `watch`.
     pub(crate) watchers: Watchers,
+    /// Connections that receive the store's changes.
+    pub(crate) streams: Arc<Streams>,
     /// Requests by prefix.
     pub(crate) detail: Detail,
     /// Keys that the last flush removed.
@@ -115,6 +118,7 @@ impl Server {
             access.begin();
         }
         Server {
+            streams: Arc::new(Streams::new(store.clone())),
             store,
             counters: (0..threads).map(|_| Counters::default()).collect(),
             started: Instant::now(),

@@ -40,9 +40,16 @@ impl Session {
         }
     }
 
-    /// Moves that into the outbox; `false` if there is none.
-    pub fn take_pushed(&self, out: &mut Outbox) -> bool {
+    /// Whether that is the store's changes.
+    pub fn is_feeding(&self) -> bool {
         match &self.speaks {
+            Speaks::Memcached(memcached) => memcached.is_feeding(),
+        }
+    }
+
+    /// Moves that into the outbox; `false` if there is none.
+    pub fn take_pushed(&mut self, out: &mut Outbox) -> bool {
+        match &mut self.speaks {
             Speaks::Memcached(memcached) => memcached.take_lines(out),
         }
     }

@@ -7,7 +7,7 @@ use crate::output::{print_line, Output};
 use crate::text;
 use clap::{Args, ValueHint};
 use hashmere::{OpenError, Options, Store};
-use hashmere_replica::{status, ReplicaStatus, Replicator, TwoWay, ORIGIN};
+use hashmere_replica::{status, ReplicaStatus, Replicator, Served, TwoWay, ORIGIN};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,10 +19,11 @@ const PULSE: Duration = Duration::from_millis(100);
 ///
 /// It may be stopped or killed at any moment; started again it resumes. To promote the copy, stop it and write to the
 /// copy. What the copy has and FROM does not is deleted. FROM keeps its changes, with values, from then on
-/// (--source-feed).
+/// (--source-feed). A FROM on another machine is served there by `hashmere serve --feed`.
 #[derive(Args, Debug)]
 pub struct Replicate {
-    /// The store that is followed: name or path. With --status: the copy
+    /// The store that is followed: name or path, or tcp://HOST:PORT, tls://HOST:PORT, unix:PATH where it is served. With
+    /// --status: the copy
     #[arg(value_name = "FROM", value_hint = ValueHint::AnyPath)]
     from: PathBuf,
     /// The copy, which is created if it is missing
@@ -41,6 +42,18 @@ pub struct Replicate {
     /// Bytes of changes that FROM keeps, if it keeps none yet
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size, default_value = "64M")]
     source_feed: u64,
+    /// With tls://: the authorities of the server's certificate, or that certificate, PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["status", "two_way"])]
+    ca: Option<PathBuf>,
+    /// With tls://: a certificate to show to the server, PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires_all = ["ca", "key"])]
+    cert: Option<PathBuf>,
+    /// The key of --cert, PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
+    key: Option<PathBuf>,
+    /// File with a line name:password, where the server wants to be authenticated to
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["status", "two_way"])]
+    account: Option<PathBuf>,
     /// Print a line this often: 500ms, 10s (default 1s; with --once: one at the end)
     #[arg(long, value_name = "TIME", value_parser = text::parse_duration)]
     every: Option<Duration>,
@@ -55,19 +68,32 @@ impl Replicate {
     /// Runs it.
     pub fn run(self, quiet: bool) -> Outcome {
         let options = || Options::new().on_recovery(show_rebuild);
+        let served = self.served()?;
         let Some(to) = &self.to else { return self.print_status(&options().create(false).open(&self.from)?) };
         if self.two_way {
             return self.both(options(), to, quiet);
         }
-        let from = self.source(options())?;
-        let to = self.create.added_to(options()).origin(ORIGIN).open(to)?;
-        let mut replicator = Replicator::open(&from, &to)?;
+        let target = |options: Options| self.create.added_to(options).origin(ORIGIN).open(to);
+        let mut replicator = match &served {
+            Some(served) => Replicator::open_served(served, &target(options())?)?,
+            None => Replicator::open(&self.source(options())?, &target(options())?)?,
+        };
+        let mut trouble = None;
         let every = self.every.unwrap_or(Duration::from_secs(1));
         let mut shown: Option<Instant> = None;
         loop {
-            let timeout = if self.once { Duration::ZERO } else { PULSE };
+            let timeout = if self.once && served.is_none() { Duration::ZERO } else { PULSE };
             let is_idle = !replicator.step(timeout)?;
-            let is_done = self.once && is_idle;
+            if trouble.as_deref() != replicator.trouble() {
+                trouble = replicator.trouble().map(str::to_owned);
+                let text = trouble.as_deref().unwrap_or("followed again");
+                let text = format!("{}: {text}", self.from.display());
+                if trouble.is_some() && self.once {
+                    return Err(Failure::error(code::IO, text));
+                }
+                eprintln!("hashmere replicate: {text}");
+            }
+            let is_done = self.once && is_idle && replicator.is_caught_up();
             if !quiet && (is_done || !self.once && shown.is_none_or(|shown| shown.elapsed() >= every)) {
                 print_line(self.line(&replicator.status()))?;
                 shown = Some(Instant::now());
@@ -78,11 +104,40 @@ impl Replicate {
             if is_idle && replicator.is_source_replaced() {
                 let text = format!(
                     "{}: the store was removed or replaced while it was followed; start again to follow the new one",
-                    from.path().display()
+                    self.from.display()
                 );
                 return Err(Failure::error(code::IO, text));
             }
         }
+    }
+
+    /// FROM, if it is the address of a server.
+    fn served(&self) -> Result<Option<Served>, Failure> {
+        let usage = |text: &str| Err(Failure::Usage(format!("{}: {text}", self.from.display())));
+        let address = self.from.to_str().filter(|text| Served::is_address(text));
+        let Some(address) = address else {
+            return match self.ca.is_some() || self.account.is_some() {
+                true => usage("--ca and --account are for a FROM that is served (tcp://, tls://, unix:)"),
+                false => Ok(None),
+            };
+        };
+        if self.status {
+            return usage("--status reads a copy of this machine; name that");
+        }
+        if self.two_way {
+            return usage("--two-way needs two stores of this machine; a store that is served is followed one way");
+        }
+        let mut served = Served::parse(address)?;
+        if let Some(file) = &self.ca {
+            served = served.authorities(file);
+        }
+        if let (Some(chain), Some(key)) = (&self.cert, &self.key) {
+            served = served.identity(chain, key);
+        }
+        if let Some(file) = &self.account {
+            served = served.account(file)?;
+        }
+        Ok(Some(served))
     }
 
     fn both(&self, options: Options, to: &Path, quiet: bool) -> Outcome {

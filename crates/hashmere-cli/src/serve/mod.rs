@@ -101,6 +101,10 @@ pub struct Serve {
     /// Refuse `watch`
     #[arg(short = 'W', long)]
     disable_watch: bool,
+    /// Allow `feed`, by which replicas on other machines follow the store. It keeps this many bytes of changes then, with
+    /// values, unless it keeps some already
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
+    feed: Option<u64>,
     /// File of name:password lines; every connection has to authenticate (read again on SIGHUP)
     #[arg(short = 'Y', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     auth_file: Option<PathBuf>,
@@ -264,6 +268,7 @@ impl Serve {
             may_dump: !self.disable_dumping,
             access_times: extended.access_times,
             may_watch: !self.disable_watch,
+            feed: self.feed,
             may_shutdown: self.enable_shutdown,
             verbosity: self.verbose,
             accounts: self.accounts()?,

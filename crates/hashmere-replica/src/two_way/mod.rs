@@ -121,7 +121,7 @@ impl TwoWay {
     /// # Errors
     /// As [`Replicator::open`](crate::Replicator::open), and those of the sidecars, which lie beside the stores.
     pub fn open(a: &Store, b: &Store) -> Result<TwoWay, ReplicaError> {
-        if crate::one_way::is_same(a, b) {
+        if crate::file::is_same(a, b) {
             return Err(ReplicaError::SameStore { path: b.path().into() });
         }
         let sides = [Side::open(a)?, Side::open(b)?];

@@ -126,6 +126,11 @@ impl Connection {
         self.session.is_subscribed()
     }
 
+    /// Whether it receives the store's changes.
+    pub fn is_feeding(&self) -> bool {
+        self.session.is_feeding()
+    }
+
     /// Whether its socket failed.
     pub fn is_broken(&self) -> bool {
         self.broken

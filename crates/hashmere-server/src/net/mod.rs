@@ -74,6 +74,10 @@ fn run(store: Store, prepared: Prepared, ready: impl FnOnce(&Store, &[String])) 
     let Prepared { config, listeners, metrics, secrets } = prepared;
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(|error| format!("cannot handle signals: {error}"))?;
+    if let Some(bytes) = config.feed {
+        let enabled = hashmere_feed::enable(&store, bytes, true);
+        enabled.map_err(|error| format!("cannot keep the store's changes: {error}"))?;
+    }
     let server = Arc::new(Server::with(store, config, secrets));
     let workers = start(&server, listeners)?;
     if let Some(listener) = metrics {
@@ -111,6 +115,7 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, Stri
         polls.push(poll);
     }
     server.watchers.set_wakers(&mailboxes);
+    server.streams.set_wakers(&mailboxes);
     let mut listeners = Some(listeners);
     let mut threads = Vec::new();
     // Before the first connection, which may ask for the figures.
@@ -128,6 +133,7 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, Stri
 fn stop(server: &Arc<Server>, running: Running) {
     server.log(1, || "stopping".into());
     server.stopping.store(true, Ordering::SeqCst);
+    server.streams.stop();
     running.mailboxes.iter().for_each(|mailbox| mailbox.wake());
     for thread in running.threads {
         // A loop that panicked has said so already; the others still stop in order.

@@ -4,6 +4,7 @@ use super::connection::{Connection, Fate};
 use super::listener::Listener;
 use super::mailbox::{self, Arrival, Mailbox};
 use super::read_batch::Batch;
+use crate::feed_stream::SILENCE;
 use crate::outbox::Outbox;
 use crate::server::{now_ms, Server};
 use crate::session::Session;
@@ -286,6 +287,9 @@ impl Worker {
                 self.accept(listener);
             }
         }
+        self.close_where(|connection, _, now| {
+            connection.is_feeding() && now.saturating_sub(connection.peer.active.load(Ordering::Relaxed)) > SILENCE
+        });
         if let Some(idle) = self.server.config.idle {
             self.close_where(|connection, server, now| {
                 let quiet = now.saturating_sub(connection.peer.active.load(Ordering::Relaxed));

@@ -36,7 +36,7 @@ impl Memcached {
         Memcached { dialect, gate, text: Text::default() }
     }
 
-    /// Whether it receives the lines of `watch`; then its input is ignored.
+    /// Whether it receives the lines of `watch` or of `feed`; then its input is ignored.
     pub fn is_watching(&self) -> bool {
         self.text.is_watching()
     }
@@ -46,6 +46,7 @@ impl Memcached {
         // An incomplete binary header is no value yet.
         let least = if self.dialect == Dialect::Binary { HEADER } else { 0 };
         match next {
+            _ if self.is_feeding() => State::Feed,
             _ if self.is_watching() => State::Watch,
             _ if self.gate.skip > 0 => State::Swallow,
             Next::Input(wanted) if wanted > least => State::Value,
@@ -54,8 +55,13 @@ impl Memcached {
         }
     }
 
-    /// Moves pending lines of `watch` into the outbox; `false` if there are none.
-    pub fn take_lines(&self, out: &mut Outbox) -> bool {
+    /// Whether those lines are the store's changes (`feed`).
+    pub fn is_feeding(&self) -> bool {
+        self.text.is_feeding()
+    }
+
+    /// Moves pending lines of `watch` or of `feed` into the outbox; `false` if there are none.
+    pub fn take_lines(&mut self, out: &mut Outbox) -> bool {
         self.text.take_lines(out)
     }
 
@@ -67,6 +73,7 @@ impl Memcached {
     /// Consumes input; see [`Session::feed`](crate::Session::feed).
     pub fn feed(&mut self, turn: &mut Turn<'_>, input: &[u8]) -> (usize, Next) {
         if self.is_watching() {
+            self.text.hear(input);
             return (input.len(), Next::Input(0));
         }
         let skipped = self.gate.skip_from(input);

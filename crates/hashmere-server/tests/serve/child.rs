@@ -68,6 +68,7 @@ impl Plan {
                 "-u" => config.user = Some(value().into()),
                 "-Y" => config.accounts = Some(value().into()),
                 "-S" => (config.sasl, plan.protocol) = (true, Protocol::Binary),
+                "--feed" => config.feed = Some(size(value())),
                 "-A" => config.may_shutdown = true,
                 "-F" => config.may_flush = false,
                 "-W" => config.may_watch = false,

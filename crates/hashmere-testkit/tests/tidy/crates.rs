@@ -45,14 +45,15 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "hashmere-replica",
         ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-format", "hashmere-mem", "hashmere-os"],
-        others: Some(&[]),
+        others: Some(&["rustls"]),
     },
     Layer {
         name: "hashmere-ffi",
         ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-log", "hashmere-queue"],
         others: Some(&[]),
     },
-    Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-os"], others: None },
+    Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-os", "hashmere-replica"],
+        others: None },
     Layer {
         name: "hashmere-cli",
         ours: &[

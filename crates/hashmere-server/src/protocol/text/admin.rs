@@ -5,6 +5,7 @@ use super::parse::is_http;
 use super::reply::{done, failure};
 use super::step::Step;
 use crate::commands::flush;
+use crate::feed_stream::{command, FeedStream, NoStream};
 use crate::protocol::tokens::Tokens;
 use crate::protocol::{number, BAD_EXPTIME, BAD_FORMAT, ERROR};
 use crate::stats::{self, Answer};
@@ -55,6 +56,7 @@ pub fn run(turn: &mut Turn<'_>, name: &[u8], tokens: Tokens<'_>, line: &[u8]) ->
         b"quit" => return Step::Close,
         b"stats" => return stats(turn, tokens),
         b"watch" => return watch(turn, tokens).map_or(Step::Done, Step::Watch),
+        b"feed" => return feed(turn, tokens),
         b"refresh_certs" => return refresh_certs(turn),
         b"hashmere" => return hashmere(turn, tokens),
         b"shutdown" => shutdown(turn, tokens),
@@ -269,6 +271,22 @@ fn hashmere(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
         _ => turn.out.line("CLIENT_ERROR usage: hashmere keys [prefix [limit]] | hashmere delete <prefix>"),
     }
     Step::Done
+}
+
+/// Makes the connection a stream of the store's changes.
+fn feed(turn: &mut Turn<'_>, tokens: Tokens<'_>) -> Step {
+    if turn.server.config.feed.is_none() {
+        return done(turn, "CLIENT_ERROR feed not allowed");
+    }
+    let Some((start, options)) = command::parse(tokens) else { return done(turn, command::USAGE) };
+    match FeedStream::open(&turn.server.streams, turn.worker, start, options) {
+        Ok(stream) => {
+            turn.out.line("FEED 1");
+            Step::Feed(Box::new(stream))
+        }
+        Err(NoStream::TooMany) => done(turn, "SERVER_ERROR too many feeds"),
+        Err(NoStream::Feed(error)) => done(turn, &format!("SERVER_ERROR {error}")),
+    }
 }
 
 /// `watch`: the kinds of events that the connection is to receive; `None` if it is refused.

@@ -4,6 +4,7 @@ use super::dump::Dump;
 use super::parse::{self, Refusal, Request, Retrieval};
 use super::step::Step;
 use super::{admin, get, reply, write};
+use crate::feed_stream::FeedStream;
 use crate::outbox::Outbox;
 use crate::protocol::tokens::{chomp, Tokens};
 use crate::protocol::{meta, Gate, Next, BAD_FORMAT, LINE_MAX, OUTPUT_MAX};
@@ -30,12 +31,19 @@ pub struct Text {
     dump: Option<Box<Dump>>,
     /// The connection sends no more requests, and receives the lines of `watch`.
     watcher: Option<Arc<Watcher>>,
+    /// The same, for the lines of `feed`.
+    stream: Option<Box<FeedStream>>,
 }
 
 impl Text {
-    /// Whether the connection receives the lines of `watch`.
+    /// Whether the connection receives the lines of `watch` or of `feed`.
     pub fn is_watching(&self) -> bool {
-        self.watcher.is_some()
+        self.watcher.is_some() || self.is_feeding()
+    }
+
+    /// Whether the connection receives the lines of `feed`.
+    pub fn is_feeding(&self) -> bool {
+        self.stream.is_some()
     }
 
     /// Whether a scan of the keys is in progress: it continues without input.
@@ -48,8 +56,18 @@ impl Text {
         self.retrieval.is_none() && self.dump.is_none()
     }
 
-    /// Moves pending lines of `watch` into the outbox; `false` if there are none.
-    pub fn take_lines(&self, out: &mut Outbox) -> bool {
+    /// What the client of `watch` or of `feed` said: a watcher's is ignored.
+    pub fn hear(&mut self, input: &[u8]) {
+        if let Some(stream) = &mut self.stream {
+            stream.hear(input);
+        }
+    }
+
+    /// Moves pending lines of `watch` or of `feed` into the outbox; `false` if there are none.
+    pub fn take_lines(&mut self, out: &mut Outbox) -> bool {
+        if let Some(stream) = &mut self.stream {
+            return stream.take(out);
+        }
         self.watcher.as_ref().is_some_and(|watcher| watcher.take(out))
     }
 
@@ -90,6 +108,10 @@ impl Text {
                         return (input.len(), Next::Input(0));
                     }
                     turn.out.line("WATCHER_TOO_MANY log watcher limit reached");
+                }
+                Step::Feed(stream) => {
+                    self.stream = Some(stream);
+                    return (input.len(), Next::Input(0));
                 }
                 Step::Dump(dump) => {
                     self.dump = Some(Box::new(dump));

@@ -2,6 +2,7 @@
 
 use super::dump::Dump;
 use super::parse::Retrieval;
+use crate::feed_stream::FeedStream;
 
 /// The result of a line.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub enum Step {
     Retrieve(Retrieval, usize),
     /// It makes the connection a watcher of these kinds of events.
     Watch(u16),
+    /// It makes the connection a stream of the store's changes.
+    Feed(Box<FeedStream>),
     /// The connection is to be closed.
     Close,
 }

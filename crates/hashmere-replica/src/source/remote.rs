@@ -1,0 +1,248 @@
+//! A store that a server streams: the same events as of a local one, over links that come and go.
+
+use super::address::Served;
+use super::line::{Beat, Line};
+use super::link::{Failed, Link};
+use super::start_at;
+use crate::apply::ends_unit;
+use crate::error::ReplicaError;
+use crate::sweep::sweep;
+use hashmere::Store;
+use hashmere_feed::{Change, Event, Token};
+use hashmere_os::clock;
+use std::collections::hash_map::RandomState;
+use std::collections::HashSet;
+use std::hash::BuildHasher;
+use std::time::{Duration, Instant};
+
+/// The first and the longest time between two attempts to connect.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// The served store.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    served: Served,
+    link: Option<Link>,
+    /// Behind what was given; `None`: at the start.
+    at: Option<Token>,
+    /// The beginning of a transaction.
+    part: Vec<Event>,
+    beat: Option<Beat>,
+    /// What its clock is behind ours, and the longest of its ways to here.
+    offset_ms: i64,
+    /// When it was heard last, if it was, and when it was looked for first.
+    heard: Instant,
+    /// Why there is no link.
+    trouble: Option<String>,
+    retry_at: Instant,
+    backoff: Duration,
+    /// The question whose answer says that everything was given.
+    asked: Option<u64>,
+    /// The keys that a first copy brought, if the target had some before it.
+    copied: Option<Keys>,
+}
+
+/// A set of keys, by 128 bits of hash: a foreign key is taken for one of n with a chance of n / 2^128.
+#[derive(Debug, Default)]
+struct Keys {
+    seeds: [RandomState; 2],
+    hashes: HashSet<[u64; 2]>,
+}
+
+impl Keys {
+    fn hashes(&self, key: &[u8], supplied: Option<u64>) -> [u64; 2] {
+        [0, 1].map(|n: usize| self.seeds[n].hash_one((key, supplied)))
+    }
+
+    fn add(&mut self, key: &[u8], supplied: Option<u64>) {
+        let hashes = self.hashes(key, supplied);
+        self.hashes.insert(hashes);
+    }
+
+    fn has(&self, key: &[u8], supplied: Option<u64>) -> bool {
+        self.hashes.contains(&self.hashes(key, supplied))
+    }
+}
+
+impl Remote {
+    /// Follows it behind this; a first copy that was interrupted begins again, for which keys it brought is not known.
+    pub fn new(served: Served, done: Option<Token>) -> Remote {
+        let now = Instant::now();
+        Remote {
+            served,
+            link: None,
+            at: done.filter(|done| !done.is_copying()),
+            part: Vec::new(),
+            beat: None,
+            offset_ms: 0,
+            heard: now,
+            trouble: None,
+            retry_at: now,
+            backoff: BACKOFF.0,
+            asked: None,
+            copied: None,
+        }
+    }
+
+    pub fn next_batch(&mut self, max: usize, timeout: Duration) -> Result<Vec<Event>, ReplicaError> {
+        let deadline = Instant::now() + timeout;
+        if self.link.is_none() && !self.connect(deadline)? {
+            return Ok(Vec::new());
+        }
+        let mut batch = Vec::new();
+        while batch.len() < max {
+            let Some(link) = &mut self.link else { break };
+            let deadline = if batch.is_empty() { deadline } else { Instant::now() };
+            let line = link.next(deadline);
+            self.heard = link.heard();
+            match line {
+                Ok(Some(Line::Event(event))) => self.take(event, &mut batch),
+                Ok(Some(Line::Beat(beat))) => {
+                    self.note(beat);
+                    // It may be what the caller waits for.
+                    if batch.is_empty() && self.asked == Some(beat.answers) {
+                        break;
+                    }
+                }
+                Ok(Some(Line::Over(why))) => self.lose(why),
+                Ok(None) => break,
+                Err(Failed::Passing(why)) => self.lose(why),
+                Err(Failed::Final(why)) => {
+                    self.lose(why.clone());
+                    return Err(self.refused(why));
+                }
+            }
+        }
+        Ok(batch)
+    }
+
+    /// An event goes into the batch, and one within a transaction when that is whole.
+    fn take(&mut self, event: Event, batch: &mut Vec<Event>) {
+        let is_whole = match &event {
+            Event::Change(change) => ends_unit(change),
+            _ => true,
+        };
+        self.part.push(event);
+        if !is_whole {
+            return;
+        }
+        match self.part.last().map(Event::token) {
+            Some(Some(token)) => self.at = Some(*token),
+            // What was given does not count any more.
+            Some(None) => self.at = None,
+            None => {}
+        }
+        batch.append(&mut self.part);
+    }
+
+    fn note(&mut self, beat: Beat) {
+        let offset = clock::now_ms() as i64 - beat.ms as i64;
+        // The shortest way is nearest to the truth.
+        self.offset_ms = if self.beat.is_some() { self.offset_ms.min(offset) } else { offset };
+        self.beat = Some(beat);
+    }
+
+    /// `true`: there is a link now.
+    fn connect(&mut self, deadline: Instant) -> Result<bool, ReplicaError> {
+        let wait = self.retry_at.min(deadline).saturating_duration_since(Instant::now());
+        std::thread::sleep(wait);
+        if Instant::now() < self.retry_at {
+            return Ok(false);
+        }
+        match Link::open(&self.served, start_at(self.at)) {
+            Ok(link) => {
+                self.heard = link.heard();
+                (self.link, self.trouble, self.backoff) = (Some(link), None, BACKOFF.0);
+                Ok(true)
+            }
+            Err(Failed::Passing(why)) => {
+                self.lose(why);
+                Ok(false)
+            }
+            Err(Failed::Final(why)) => {
+                self.lose(why.clone());
+                Err(self.refused(why))
+            }
+        }
+    }
+
+    fn lose(&mut self, why: String) {
+        (self.link, self.asked, self.beat) = (None, None, None);
+        // The token before a transaction brings all of it again.
+        self.part.clear();
+        self.trouble = Some(why);
+        self.retry_at = Instant::now() + self.backoff;
+        self.backoff = (2 * self.backoff).min(BACKOFF.1);
+    }
+
+    fn refused(&self, why: String) -> ReplicaError {
+        ReplicaError::Refused { address: self.served.to_string(), why }
+    }
+
+    pub fn rewind(&mut self, done: Option<Token>) {
+        (self.link, self.asked, self.beat) = (None, None, None);
+        self.part.clear();
+        self.at = done;
+    }
+
+    pub fn has_given(&self, position: u64) -> bool {
+        self.beat.is_some_and(|beat| beat.token.position() >= position)
+    }
+
+    pub fn end(&self) -> Option<u64> {
+        self.beat.map(|beat| beat.end)
+    }
+
+    pub fn age_ms(&self, ts_ms: u64) -> u64 {
+        let here = clock::now_ms() as i64 - self.offset_ms;
+        u64::try_from(here - ts_ms as i64).unwrap_or(0)
+    }
+
+    pub fn silent_ms(&self) -> u64 {
+        match &self.link {
+            // It says something each second.
+            Some(_) if self.heard.elapsed() < Duration::from_secs(2) => 0,
+            _ => self.heard.elapsed().as_millis() as u64,
+        }
+    }
+
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    pub fn is_drained(&mut self) -> bool {
+        let Some(link) = &mut self.link else { return false };
+        let answer = self.beat.filter(|beat| Some(beat.answers) == self.asked);
+        if answer.is_some_and(|beat| beat.token.position() >= beat.end) {
+            self.asked = None;
+            return true;
+        }
+        if answer.is_some() || self.asked.is_none() {
+            match link.ask() {
+                Ok(asked) => self.asked = Some(asked),
+                Err(Failed::Passing(why) | Failed::Final(why)) => self.lose(why),
+            }
+        }
+        false
+    }
+
+    pub fn begin_copy(&mut self, to: &Store) {
+        self.copied = (!to.is_empty()).then(Keys::default);
+    }
+
+    pub fn applied(&mut self, changes: &[&Change]) {
+        if let Some(copied) = &mut self.copied {
+            for change in changes.iter().filter(|change| !change.operation.removes()) {
+                copied.add(&change.key, change.supplied_hash);
+            }
+        }
+    }
+
+    pub fn sweep(&mut self, to: &Store) -> Result<(), ReplicaError> {
+        if let Some(copied) = &self.copied {
+            sweep(to, |pair| Ok(copied.has(&pair.key, pair.supplied_hash)))?;
+        }
+        self.copied = None;
+        Ok(())
+    }
+}
