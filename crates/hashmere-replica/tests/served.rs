@@ -112,7 +112,7 @@ fn links_that_break_anywhere() {
             for n in 0..20u32 {
                 let mut batch = WriteBatch::new();
                 let value = (round * 100 + n).to_string();
-                batch.set("left", value.as_bytes()).set("filler", &[b'x'; 300]).set("right", value.as_bytes());
+                batch.set("left", value.as_bytes()).set("filler", [b'x'; 300]).set("right", value.as_bytes());
                 from.write_batch(&batch).unwrap();
                 from.set(&format!("k{}", n % 7), value.as_bytes()).unwrap();
             }
