@@ -4,140 +4,14 @@
 //!
 //! `HASHMERE_KILLS=200` kills 200 processes (default 12).
 
-use crate::support::{Port, Scratch, Server};
-use hashmere::{Options, Store};
-use hashmere_replica::{status, ReplicaPhase};
+use crate::site::{assert_equal, Process, Site};
+use crate::support::{Port, Server};
+use hashmere_replica::status;
 use hashmere_testkit::procs::LIMIT;
 use hashmere_testkit::rng::Rng;
-use hashmere_testkit::{assert_clean, roles};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// What the writer does: `mutate` of the testkit, on this store with this seed.
-const WRITER: &str = "HASHMERE_TEST_WRITER";
-
-#[test]
-#[ignore = "no test: the other tests start it as a writer"]
-fn writer() {
-    let arguments = std::env::var(WRITER).expect("it is started by `Site`");
-    roles::run("mutate", arguments.lines().map(str::to_owned).collect());
-}
-
-/// By key and supplied hash: value, flags, expiry.
-type All = BTreeMap<(Vec<u8>, Option<u64>), (Vec<u8>, u32, Option<u64>)>;
-
-fn all(store: &Store) -> All {
-    let pairs = store.iter().map(|pair| pair.unwrap());
-    pairs
-        .map(|pair| {
-            let item = (pair.value, pair.metadata.flags, pair.metadata.expires_at_ms);
-            ((pair.key, pair.supplied_hash), item)
-        })
-        .collect()
-}
-
-#[track_caller]
-fn assert_equal(from: &Store, to: &Store, when: &str) {
-    let (source, target) = (all(from), all(to));
-    let mut keys = source.keys().chain(target.keys());
-    if let Some(key) = keys.find(|key| source.get(*key) != target.get(*key)) {
-        panic!("{when}: {key:?} is {:?} in the source and {:?} in the replica", source.get(key), target.get(key));
-    }
-    assert_clean(to);
-}
-
-/// A child that is killed when this is dropped.
-struct Process(Child);
-
-impl Process {
-    fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-
-    fn ended(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + LIMIT;
-        loop {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "it does not end");
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A store, its server, and its copy.
-struct Site {
-    scratch: Scratch,
-    from: Store,
-    to: Store,
-}
-
-impl Site {
-    fn new(feed: u64) -> Site {
-        let scratch = Scratch::new("follow");
-        let path = |name: &str| scratch.path().join("ns").join(name);
-        std::fs::create_dir_all(scratch.path().join("ns")).unwrap();
-        let source = Options::new().feed(feed).feed_values(true).busy_timeout(LIMIT);
-        let from = source.open(path("from.mere")).unwrap();
-        let to = Options::new().busy_timeout(LIMIT).open(path("to.mere")).unwrap();
-        Site { from, to, scratch }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.scratch.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hashmere"));
-        command.args(arguments).env("HASHMERE_DIR", self.scratch.path().join("ns"));
-        command
-    }
-
-    /// Serves it, on this Unix socket too.
-    fn serve(&self, arguments: &[&str]) -> Server {
-        let socket = self.path("sock");
-        let mut all = vec!["serve", "from", "-p", "-1", "-l", "127.0.0.1", "-t", "2", "-s", socket.to_str().unwrap()];
-        all.extend(arguments);
-        Server::spawn(&mut self.command(&all))
-    }
-
-    fn follow(&self, arguments: &[&str]) -> Command {
-        let mut command = self.command(&["replicate"]);
-        command.args(arguments).stdin(Stdio::null());
-        command
-    }
-
-    fn address(&self) -> String {
-        format!("unix:{}", self.path("sock").display())
-    }
-
-    fn writer(&self, rng: &mut Rng) -> Process {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "follow::writer", "--include-ignored", "--nocapture", "--quiet"]);
-        command.env(WRITER, format!("{}\n{}", self.from.path().display(), rng.word()));
-        Process(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
-    }
-
-    /// Brings the copy up to the store, which rests.
-    fn compare(&self, when: &str) {
-        let output = self.follow(&[&self.address(), "to", "--once", "-q"]).output().unwrap();
-        assert!(output.status.success(), "{when}: {}", String::from_utf8_lossy(&output.stderr));
-        assert_equal(&self.from, &self.to, when);
-        let status = status(&self.to).unwrap().unwrap();
-        assert_eq!((status.phase, status.lag(), status.pid), (ReplicaPhase::Live, 0, None), "{when}");
-    }
-}
 
 /// Kills replicator, server and writer, again and again; compares now and then.
 fn storm(name: &str, feed: u64) {

@@ -2,6 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod follow;
+mod partition;
 mod service;
+mod site;
 mod start;
 mod support;
