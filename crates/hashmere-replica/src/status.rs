@@ -44,6 +44,13 @@ pub struct ReplicaStatus {
 }
 
 impl ReplicaStatus {
+    /// Its lag in milliseconds at this time (since 1970): as it was written, and for how long nothing was written
+    /// since, if that is more than a second. So it grows while no replicator runs.
+    pub fn lag_ms_at(&self, now_ms: u64) -> u64 {
+        let since = now_ms.saturating_sub(self.updated_ms);
+        self.lag_ms + if since > 1000 { since } else { 0 }
+    }
+
     /// How far it is behind, in positions.
     pub fn lag(&self) -> u64 {
         self.source_position.saturating_sub(self.position)

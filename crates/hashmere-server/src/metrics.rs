@@ -61,6 +61,17 @@ fn is_gauge(name: &str) -> bool {
     const PARTS: &[&str] = &["curr_", "max_", "_max", "limit_", "bytes_live", "bytes_dead", "bytes_free", "bytes_file"];
     const MORE: &[&str] =
         &["bytes_allocated", "accepting", "hash_", "structures", "processes_", "read_buf", "reserved", "log_watchers"];
+    const FEEDS: &[&str] = &[
+        "feed_enabled",
+        "feed_values",
+        "feed_bytes",
+        "feed_streams",
+        "_lag",
+        "_live",
+        "_running",
+        "_copied",
+        "_updated",
+    ];
     const CLASS: &[&str] = &["number", "age", "chunk", "pages", "mem_requested", "active_slabs", "total_malloced"];
-    GAUGES.contains(&name) || PARTS.iter().chain(MORE).chain(CLASS).any(|part| name.contains(part))
+    GAUGES.contains(&name) || PARTS.iter().chain(MORE).chain(FEEDS).chain(CLASS).any(|part| name.contains(part))
 }

@@ -22,8 +22,8 @@ const PULSE: Duration = Duration::from_millis(100);
 /// (--source-feed). A FROM on another machine is served there by `hashmere serve --feed`.
 #[derive(Args, Debug)]
 pub struct Replicate {
-    /// The store that is followed: name or path, or tcp://HOST:PORT, tls://HOST:PORT, unix:PATH where it is served. With
-    /// --status: the copy
+    /// The store that is followed: name or path, or tcp://HOST:PORT, tls://HOST:PORT, unix:PATH where it is served.
+    /// With --status: the copy
     #[arg(value_name = "FROM", value_hint = ValueHint::AnyPath)]
     from: PathBuf,
     /// The copy, which is created if it is missing

@@ -101,8 +101,8 @@ pub struct Serve {
     /// Refuse `watch`
     #[arg(short = 'W', long)]
     disable_watch: bool,
-    /// Allow `feed`, by which replicas on other machines follow the store. It keeps this many bytes of changes then, with
-    /// values, unless it keeps some already
+    /// Allow `feed`, by which replicas on other machines follow the store. It keeps this many bytes of changes then,
+    /// with values, unless it keeps some already
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     feed: Option<u64>,
     /// File of name:password lines; every connection has to authenticate (read again on SIGHUP)

@@ -134,8 +134,20 @@ mod tests {
             assert_eq!(Served::parse(text).unwrap().to_string(), shown);
         }
         for bad in [
-            "tcp://", "tcp://:1", "tcp://h:", "tcp://h:0", "tcp://h:65536", "tcp://h:+1", "tcp://h:1:2", "tcp://[::1",
-            "tcp://[::1]x", "tls://user@h:1", "tcp://h/p", "unix:", "sessions", "http://h:1",
+            "tcp://",
+            "tcp://:1",
+            "tcp://h:",
+            "tcp://h:0",
+            "tcp://h:65536",
+            "tcp://h:+1",
+            "tcp://h:1:2",
+            "tcp://[::1",
+            "tcp://[::1]x",
+            "tls://user@h:1",
+            "tcp://h/p",
+            "unix:",
+            "sessions",
+            "http://h:1",
         ] {
             let error = Served::parse(bad).unwrap_err().to_string();
             assert!(error.starts_with(bad), "{error}");

@@ -72,8 +72,17 @@ mod tests {
         Event::Synced { token: TOKEN.parse().unwrap() }.write_json(&mut synced);
         assert_eq!(Line::parse(&synced), Ok(Line::Event(Event::Synced { token: TOKEN.parse().unwrap() })));
         for bad in [
-            "", "BEAT", "BEAT 1 2 3 4", &format!("{line} "), &format!("{line} 6"), &line.replace(" 80", " +80"),
-            &line.replace(" 80", " "), "{}", "{\"control\":\"x\"}", "\u{1}\u{7f}", "END",
+            "",
+            "BEAT",
+            "BEAT 1 2 3 4",
+            &format!("{line} "),
+            &format!("{line} 6"),
+            &line.replace(" 80", " +80"),
+            &line.replace(" 80", " "),
+            "{}",
+            "{\"control\":\"x\"}",
+            "\u{1}\u{7f}",
+            "END",
         ] {
             assert!(Line::parse(bad.as_bytes()).is_err(), "{bad:?}");
         }

@@ -1,6 +1,7 @@
 //! A connection to a server that streams its store's changes.
 
 use super::address::Served;
+use super::failed::Failed;
 use super::line::{shown, Line};
 use super::socket::Socket;
 use hashmere_feed::FeedStart;
@@ -16,26 +17,13 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// The server hears from its client this often.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// Why there is no link.
-#[derive(Debug)]
-pub(super) enum Failed {
-    /// It may be there later.
-    Passing(String),
-    /// Somebody has to do something.
-    Final(String),
-}
-
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Failed {
-        Failed::Passing(error.to_string())
-    }
-}
-
 /// The connection.
 #[derive(Debug)]
 pub(super) struct Link {
     socket: Socket,
     buffer: Vec<u8>,
+    /// What is read at once, on its way there.
+    room: Box<[u8]>,
     /// What of the buffer was taken, and up to where there is no end of a line.
     taken: usize,
     looked: usize,
@@ -50,7 +38,9 @@ impl Link {
     pub fn open(served: &Served, start: FeedStart) -> Result<Link, Failed> {
         let socket = Socket::open(served)?;
         let now = Instant::now();
-        let mut link = Link { socket, buffer: Vec::new(), taken: 0, looked: 0, heard: now, said: now, asked: 0 };
+        let room = vec![0; CHUNK].into_boxed_slice();
+        let buffer = Vec::new();
+        let mut link = Link { socket, buffer, room, taken: 0, looked: 0, heard: now, said: now, asked: 0 };
         let start = match start {
             FeedStart::Start => "start".to_owned(),
             FeedStart::Now => "now".to_owned(),
@@ -160,15 +150,13 @@ impl Link {
         self.buffer.drain(..self.taken);
         self.looked -= self.taken;
         self.taken = 0;
-        let len = self.buffer.len();
-        if len > LINE_MAX {
+        if self.buffer.len() > LINE_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the server sent a line without an end"));
         }
-        self.buffer.resize(len + CHUNK.max(len / 2), 0);
-        let read = self.socket.receive(&mut self.buffer[len..], time);
-        self.buffer.truncate(len + *read.as_ref().unwrap_or(&None).as_ref().unwrap_or(&0));
+        let read = self.socket.receive(&mut self.room, time);
         match read? {
-            Some(_) => {
+            Some(bytes) => {
+                self.buffer.extend_from_slice(&self.room[..bytes]);
                 self.heard = Instant::now();
                 Ok(true)
             }

@@ -1,6 +1,7 @@
 //! What is followed: a store of this machine, or one that is served. Both give the same events.
 
 mod address;
+mod failed;
 mod line;
 mod link;
 mod local;

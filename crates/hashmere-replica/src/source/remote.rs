@@ -1,13 +1,14 @@
 //! A store that a server streams: the same events as of a local one, over links that come and go.
 
 use super::address::Served;
+use super::failed::Failed;
 use super::line::{Beat, Line};
-use super::link::{Failed, Link};
+use super::link::Link;
 use super::start_at;
 use crate::apply::ends_unit;
 use crate::error::ReplicaError;
 use crate::sweep::sweep;
-use hashmere::Store;
+use hashmere::{Cursor, Filter, Store};
 use hashmere_feed::{Change, Event, Token};
 use hashmere_os::clock;
 use std::collections::hash_map::RandomState;
@@ -227,7 +228,8 @@ impl Remote {
     }
 
     pub fn begin_copy(&mut self, to: &Store) {
-        self.copied = (!to.is_empty()).then(Keys::default);
+        let has_keys = to.scan(Cursor::START, Filter::all().keys_only()).next().is_some();
+        self.copied = has_keys.then(Keys::default);
     }
 
     pub fn applied(&mut self, changes: &[&Change]) {

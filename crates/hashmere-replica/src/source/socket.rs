@@ -1,7 +1,7 @@
 //! A socket to a server: TCP, TLS over it, or Unix. Every call ends.
 
 use super::address::{Place, Served};
-use super::link::Failed;
+use super::failed::Failed;
 use super::tls::TlsStream;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};

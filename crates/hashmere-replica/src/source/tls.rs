@@ -1,7 +1,7 @@
 //! TLS by rustls.
 
 use super::address::Served;
-use super::link::Failed;
+use super::failed::Failed;
 use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -21,7 +21,8 @@ impl TlsStream {
         let config = config(served).map_err(Failed::Final)?;
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| Failed::Final(format!("`{host}` is no name that a certificate can have")))?;
-        let mut tls = ClientConnection::new(Arc::new(config), name).map_err(|error| Failed::Final(error.to_string()))?;
+        let mut tls =
+            ClientConnection::new(Arc::new(config), name).map_err(|error| Failed::Final(error.to_string()))?;
         while tls.is_handshaking() {
             tls.complete_io(&mut socket).map_err(|error| match error.kind() {
                 // What rustls says of what it got: another certificate, or no TLS at all.
@@ -54,7 +55,8 @@ impl Write for TlsStream {
 }
 
 fn config(served: &Served) -> Result<ClientConfig, String> {
-    let file = served.authorities.as_deref().ok_or("tls:// needs the authorities of the server's certificate (--ca)")?;
+    let file =
+        served.authorities.as_deref().ok_or("tls:// needs the authorities of the server's certificate (--ca)")?;
     let mut roots = RootCertStore::empty();
     for authority in certificates(file)? {
         roots.add(authority).map_err(|error| format!("cannot use {}: {error}", file.display()))?;

@@ -1,7 +1,7 @@
 //! Built without TLS: it is refused by name.
 
 use super::address::Served;
-use super::link::Failed;
+use super::failed::Failed;
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

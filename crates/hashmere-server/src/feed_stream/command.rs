@@ -43,8 +43,17 @@ mod tests {
         let token: Token = "hm1-0001020304050607ffffffffffffffff-1795000000000-3-77".parse().unwrap();
         assert_eq!(parsed(&format!("{token} values")), Some((FeedStart::At(token), with(true, ""))));
         for bad in [
-            "", "values", "Start", "hm1-", "start now", "start values values", "start prefix=a prefix=b", "start value",
-            "start noreply", "now\t", &format!("{token}-"),
+            "",
+            "values",
+            "Start",
+            "hm1-",
+            "start now",
+            "start values values",
+            "start prefix=a prefix=b",
+            "start value",
+            "start noreply",
+            "now\t",
+            &format!("{token}-"),
         ] {
             assert_eq!(parsed(bad), None, "{bad}");
         }

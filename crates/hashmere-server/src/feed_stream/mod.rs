@@ -60,7 +60,17 @@ impl FeedStream {
         let feed = Feed::open(streams.store(), start, options).map_err(NoStream::Feed)?;
         let id = streams.enter().ok_or(NoStream::TooMany)?;
         let streams = streams.clone();
-        Ok(FeedStream { feed, streams, id, worker, said: 0, number: 0, beat_at: None, is_at_end: false, is_over: false })
+        Ok(FeedStream {
+            feed,
+            streams,
+            id,
+            worker,
+            said: 0,
+            number: 0,
+            beat_at: None,
+            is_at_end: false,
+            is_over: false,
+        })
     }
 
     /// The client said this: lines with a number, each of which is answered by a beat. In pieces, as it comes.

@@ -2,6 +2,7 @@
 
 pub mod counters;
 pub mod detail;
+mod feeds;
 mod general;
 mod kinds;
 mod settings;
@@ -37,7 +38,11 @@ pub fn group(server: &Server, name: &[u8], argument: Option<&[u8]>, sink: &mut S
         b"slabs" => kinds::slabs(server, sink),
         b"sizes" => sink("sizes_status", "disabled"),
         b"conns" => kinds::connections(server, sink),
-        b"hashmere" => general::hashmere(server, sink),
+        b"hashmere" => {
+            general::hashmere(server, sink);
+            feeds::feed(server, sink);
+            feeds::replica(server, sink);
+        }
         b"extstore" | b"proxy" | b"proxyfuncs" | b"proxybe" => {}
         b"reset" => {
             server.reset_counters();

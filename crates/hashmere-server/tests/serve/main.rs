@@ -10,6 +10,7 @@ mod clients;
 mod counts;
 mod differential;
 mod exact;
+mod feed;
 mod grammar;
 mod hostile;
 mod killed;

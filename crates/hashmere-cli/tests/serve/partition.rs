@@ -1,0 +1,123 @@
+//! Promise: a replica on another machine comes to be equal again however the network between them failed: frames that
+//! vanish for a moment, or for longer than either side waits, while the source is written to and its server is killed.
+//! Catches: a link that is dead and not noticed, a place that a lost stream left wrong.
+//!
+//! The machines are network namespaces with a pair of virtual Ethernet devices between them. Where those are not
+//! permitted, the test says so and is skipped.
+
+use crate::site::{all, assert_equal, Process, Site};
+use hashmere_replica::status;
+use hashmere_testkit::procs::LIMIT;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Two machines and a cable. They go when it is dropped.
+struct Machines(String);
+
+fn ip(arguments: &[&str]) -> bool {
+    let status = Command::new("ip").args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+impl Machines {
+    /// `None`, with a message: namespaces are not permitted here.
+    fn new() -> Option<Machines> {
+        let machines = Machines(format!("hm{}", std::process::id()));
+        let [a, b] = machines.names();
+        let made = ip(&["netns", "add", &a])
+            && ip(&["netns", "add", &b])
+            && ip(&["link", "add", "hm0", "netns", &a, "type", "veth", "peer", "name", "hm0", "netns", &b])
+            && ip(&["-n", &a, "addr", "add", "10.77.0.1/24", "dev", "hm0"])
+            && ip(&["-n", &b, "addr", "add", "10.77.0.2/24", "dev", "hm0"])
+            && ip(&["-n", &a, "link", "set", "hm0", "up"])
+            && ip(&["-n", &b, "link", "set", "hm0", "up"])
+            && ip(&["netns", "exec", &a, "true"]);
+        if !made {
+            println!("skipped: `ip netns` with `veth` devices is not permitted here");
+        }
+        made.then_some(machines)
+    }
+
+    fn names(&self) -> [String; 2] {
+        ["a", "b"].map(|side| format!("{}{side}", self.0))
+    }
+
+    /// This command on one of them.
+    fn on(&self, machine: usize, command: &Command) -> Command {
+        let mut inside = Command::new("ip");
+        inside.args(["netns", "exec", &self.names()[machine]]).arg(command.get_program()).args(command.get_args());
+        inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        inside
+    }
+
+    /// Pulls the cable out of the copy's machine, or puts it in.
+    fn connect(&self, is_connected: bool) {
+        let state = if is_connected { "up" } else { "down" };
+        assert!(ip(&["-n", &self.names()[1], "link", "set", "hm0", state]));
+    }
+}
+
+impl Drop for Machines {
+    fn drop(&mut self) {
+        for name in self.names() {
+            ip(&["netns", "del", &name]);
+        }
+    }
+}
+
+#[test]
+fn equal_after_partitions() {
+    let Some(machines) = Machines::new() else { return };
+    let site = Site::new(8 << 20);
+    let serve = || {
+        let command =
+            site.command(&["serve", "from", "-p", "11211", "-l", "10.77.0.1", "-t", "2", "--feed", "1m", "-q"]);
+        Process(machines.on(0, &command).stderr(Stdio::null()).spawn().unwrap())
+    };
+    let mut server = serve();
+    let follow = site.follow(&["tcp://10.77.0.1", "to", "-q"]);
+    let mut follower = machines.on(1, &follow);
+    let mut follower = Process(follower.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut said = std::io::BufRead::lines(std::io::BufReader::new(follower.0.stderr.take().unwrap()));
+    let mut n = 0u64;
+    let mut write = |count: u64| {
+        for _ in 0..count {
+            site.from.set(&format!("k{}", n % 300), &n.to_le_bytes()).unwrap();
+            if n % 7 == 0 {
+                site.from.delete(&format!("k{}", n % 50)).unwrap();
+            }
+            n += 1;
+        }
+    };
+    let arrives = |what: &str| {
+        let deadline = Instant::now() + LIMIT;
+        while all(&site.from) != all(&site.to) {
+            assert!(Instant::now() < deadline, "{what}: {:?}", status(&site.to));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_equal(&site.from, &site.to, what);
+    };
+    write(500);
+    arrives("before any partition");
+    for round in 0..3 {
+        machines.connect(false);
+        write(200);
+        std::thread::sleep(Duration::from_millis(50 * (1 + round)));
+        machines.connect(true);
+        write(200);
+        arrives("after a short one");
+    }
+    // Long enough for the replicator to give the link up; the server is another one afterwards.
+    machines.connect(false);
+    write(300);
+    let silent = said.find(|line| line.as_ref().is_ok_and(|line| line.contains("silent")));
+    assert!(silent.is_some(), "the link was not given up");
+    let lag = status(&site.to).unwrap().unwrap().lag_ms;
+    assert!(lag >= 9000, "the lag is {lag} ms");
+    server.kill();
+    write(300);
+    server = serve();
+    machines.connect(true);
+    arrives("after a long one");
+    drop((follower, server));
+}
