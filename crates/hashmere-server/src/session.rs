@@ -6,6 +6,7 @@
 use crate::config::Protocol;
 use crate::outbox::Outbox;
 use crate::peers::State;
+use crate::protocol::http::Http;
 use crate::protocol::memcached::Memcached;
 use crate::protocol::Next;
 use crate::server::Server;
@@ -20,6 +21,7 @@ pub struct Session {
 #[derive(Debug)]
 enum Speaks {
     Memcached(Memcached),
+    Http(Http),
 }
 
 impl Session {
@@ -29,6 +31,7 @@ impl Session {
             Protocol::Memcached | Protocol::Text | Protocol::Binary => {
                 Speaks::Memcached(Memcached::new(server, protocol))
             }
+            Protocol::Http => Speaks::Http(Http::new()),
         };
         Session { speaks }
     }
@@ -37,13 +40,52 @@ impl Session {
     pub fn is_subscribed(&self) -> bool {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_watching(),
+            Speaks::Http(http) => http.is_subscribed(),
         }
     }
 
     /// Moves that into the outbox; `false` if there is none.
-    pub fn take_pushed(&self, out: &mut Outbox) -> bool {
+    pub fn take_pushed(&mut self, turn: &mut Turn<'_>) -> bool {
+        match &mut self.speaks {
+            Speaks::Memcached(memcached) => memcached.take_lines(turn.out),
+            Speaks::Http(http) => http.take_changes(turn),
+        }
+    }
+
+    /// Whether what it receives is not announced: it has to ask now and then.
+    pub fn polls(&self) -> bool {
         match &self.speaks {
-            Speaks::Memcached(memcached) => memcached.take_lines(out),
+            Speaks::Memcached(_) => false,
+            Speaks::Http(http) => http.is_subscribed(),
+        }
+    }
+
+    /// Whether what it received has ended, and the connection with it.
+    pub fn is_over(&self) -> bool {
+        match &self.speaks {
+            Speaks::Memcached(_) => false,
+            Speaks::Http(http) => http.is_over(),
+        }
+    }
+
+    /// Whether the client has taken longer than its protocol allows, at this second.
+    pub fn is_late(&self, now: u64) -> bool {
+        match &self.speaks {
+            Speaks::Memcached(_) => false,
+            Speaks::Http(http) => http.is_late(now),
+        }
+    }
+
+    /// Whether a client that takes nothing of its replies is closed.
+    pub fn closes_stuck(&self) -> bool {
+        matches!(self.speaks, Speaks::Http(_))
+    }
+
+    /// Says that it is late; the connection is closed then.
+    pub fn refuse_late(&self, out: &mut Outbox) {
+        match &self.speaks {
+            Speaks::Memcached(_) => {}
+            Speaks::Http(http) => http.refuse_late(out),
         }
     }
 
@@ -51,6 +93,7 @@ impl Session {
     pub fn state(&self, next: Next) -> State {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.state(next),
+            Speaks::Http(http) => http.state(next),
         }
     }
 
@@ -58,6 +101,7 @@ impl Session {
     pub fn is_idle(&self) -> bool {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_idle(),
+            Speaks::Http(http) => http.is_idle(),
         }
     }
 
@@ -65,6 +109,7 @@ impl Session {
     pub fn refuse_large(&self, out: &mut Outbox) {
         match &self.speaks {
             Speaks::Memcached(_) => out.line("SERVER_ERROR out of memory reading request"),
+            Speaks::Http(http) => http.refuse_large(out),
         }
     }
 
@@ -73,6 +118,7 @@ impl Session {
     pub fn feed(&mut self, turn: &mut Turn<'_>, input: &[u8]) -> (usize, Next) {
         match &mut self.speaks {
             Speaks::Memcached(memcached) => memcached.feed(turn, input),
+            Speaks::Http(http) => http.feed(turn, input),
         }
     }
 }

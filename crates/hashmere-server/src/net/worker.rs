@@ -23,6 +23,8 @@ const LISTENERS: usize = usize::MAX / 2;
 const TICK: Duration = Duration::from_secs(1);
 /// The same, while a flush or a stop is due.
 const SHORT_TICK: Duration = Duration::from_millis(50);
+/// Time between two looks for what is not announced, such as the changes of the store.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// One event loop with its connections.
 #[derive(Debug)]
@@ -125,10 +127,13 @@ impl Worker {
 
     /// How long to wait for events.
     fn timeout(&self) -> Duration {
-        if self.queue.is_empty() {
-            self.interval()
-        } else {
+        let polls = |token: &usize| matches!(self.connections.get(*token), Some(Some(c)) if c.polls());
+        if !self.queue.is_empty() {
             Duration::ZERO
+        } else if self.subscribed.iter().any(polls) {
+            self.interval().min(LOOK)
+        } else {
+            self.interval()
         }
     }
 
@@ -286,6 +291,7 @@ impl Worker {
                 self.accept(listener);
             }
         }
+        self.close_late();
         if let Some(idle) = self.server.config.idle {
             self.close_where(|connection, server, now| {
                 let quiet = now.saturating_sub(connection.peer.active.load(Ordering::Relaxed));
@@ -295,6 +301,18 @@ impl Worker {
                 }
                 late
             });
+        }
+    }
+
+    /// Closes the connections whose clients take longer than their protocol allows.
+    fn close_late(&mut self) {
+        for token in 0..self.connections.len() {
+            let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
+            if connection.is_late(self.now) {
+                connection.refuse_late(&mut self.out, &self.server.counters[self.index]);
+                self.server.counters[self.index].idle_kicks.add(1);
+                self.close(token, "idle_timeout");
+            }
         }
     }
 

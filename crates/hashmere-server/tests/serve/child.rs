@@ -28,15 +28,19 @@ fn server() {
     let ready = |store: &Store, addresses: &[String]| {
         eprintln!("test server: {} on {}", store.path().display(), addresses.join(" "));
     };
-    if let Err(error) = hashmere_server::serve(plan.config, || open(plan.mode, plan.bytes), ready) {
+    if let Err(error) = hashmere_server::serve(plan.config, || open(plan.mode, plan.bytes, plan.feed), ready) {
         eprintln!("test server: {error}");
         std::process::exit(1);
     }
 }
 
-fn open(mode: Mode, bytes: u64) -> Result<Store, String> {
+fn open(mode: Mode, bytes: u64, feed: u64) -> Result<Store, String> {
     let opened = match Options::new().create(false).open("memcached") {
-        Err(OpenError::NotFound { .. }) => Options::new().mode(mode).max_bytes(bytes).open("memcached"),
+        Err(OpenError::NotFound { .. }) => {
+            let options = Options::new().mode(mode).max_bytes(bytes);
+            let options = if feed == 0 { options } else { options.feed(feed) };
+            options.open("memcached")
+        }
         opened => opened,
     };
     opened.map_err(|error| error.to_string())
@@ -46,6 +50,7 @@ struct Plan {
     config: Config,
     mode: Mode,
     bytes: u64,
+    feed: u64,
     /// What those speak that listen.
     protocol: Protocol,
 }
@@ -53,7 +58,7 @@ struct Plan {
 impl Plan {
     fn read(options: &[&str]) -> Plan {
         let config = Config { threads: 2, ..Config::default() };
-        let mut plan = Plan { config, mode: Mode::Cache, bytes: 64 << 20, protocol: Protocol::Memcached };
+        let mut plan = Plan { config, mode: Mode::Cache, bytes: 64 << 20, feed: 0, protocol: Protocol::Memcached };
         let mut options = options.iter().copied();
         while let Some(option) = options.next() {
             let mut value = || options.next().unwrap_or_else(|| panic!("{option} needs a value"));
@@ -73,7 +78,14 @@ impl Plan {
                 "-W" => config.may_watch = false,
                 "-X" => config.may_dump = false,
                 "-D" => config.delimiter = Some(value().as_bytes()[0]),
-                "--metrics" => config.metrics = Some(value().parse().unwrap()),
+                "--http" => {
+                    let address = Address::Tcp(([127, 0, 0, 1], value().parse().unwrap()).into());
+                    config.endpoints.push(Endpoint { address, protocol: Protocol::Http });
+                }
+                "--http-write" => config.http.write = true,
+                "--http-token" => config.http.token = Some(value().into()),
+                "--http-host" => config.http.hosts.push(value().into()),
+                "--feed" => plan.feed = size(value()),
                 // What is in `-o` says so.
                 "-Z" => {}
                 "-o" => value().split(',').for_each(|named| plan.named(named)),
@@ -81,7 +93,8 @@ impl Plan {
             }
         }
         let protocol = plan.protocol;
-        plan.config.endpoints.iter_mut().for_each(|endpoint| endpoint.protocol = protocol);
+        let for_memcached = |endpoint: &&mut Endpoint| endpoint.protocol != Protocol::Http;
+        plan.config.endpoints.iter_mut().filter(for_memcached).for_each(|endpoint| endpoint.protocol = protocol);
         plan.config.input_max = plan.config.input_max.max(8 * plan.config.item_max as usize);
         plan
     }
