@@ -4,6 +4,26 @@ use std::path::Path;
 
 /// Largest account file: it is kept in memory.
 const FILE_MAX: u64 = 1 << 20;
+/// Shortest token: a shorter one can be guessed.
+const TOKEN_MIN: usize = 16;
+
+/// Reads a token: what a file has, without white space around it.
+pub(crate) fn load_token(path: &Path) -> Result<Vec<u8>, String> {
+    use std::os::unix::fs::PermissionsExt;
+    let failed = |why: &dyn std::fmt::Display| format!("cannot use the token file {}: {why}", path.display());
+    let file = std::fs::metadata(path).map_err(|error| failed(&error))?;
+    if file.permissions().mode() & 0o007 != 0 {
+        return Err(failed(&"every user may read it; chmod o= makes it private"));
+    }
+    if file.len() > FILE_MAX {
+        return Err(failed(&format_args!("it has more than {FILE_MAX} bytes")));
+    }
+    let token = std::fs::read(path).map_err(|error| failed(&error))?.trim_ascii().to_vec();
+    if token.len() < TOKEN_MIN || !token.iter().all(u8::is_ascii_graphic) {
+        return Err(failed(&format_args!("a token has at least {TOKEN_MIN} characters and no spaces within")));
+    }
+    Ok(token)
+}
 
 /// Names with passwords.
 #[derive(Debug)]
@@ -57,7 +77,7 @@ impl Accounts {
 }
 
 /// Compares without stopping at the first difference.
-fn equal(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
     let differing = a.iter().zip(b).fold(0u8, |differing, (x, y)| differing | (x ^ y));
     std::hint::black_box(differing) == 0 && a.len() == b.len()
 }

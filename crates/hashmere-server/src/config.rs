@@ -15,6 +15,8 @@ pub enum Protocol {
     Text,
     /// memcached's binary protocol only.
     Binary,
+    /// HTTP.
+    Http,
 }
 
 /// Where a socket listens.
@@ -46,6 +48,17 @@ pub struct TlsFiles {
     pub clients: Option<PathBuf>,
 }
 
+/// What HTTP clients may do.
+#[derive(Clone, Debug, Default)]
+pub struct HttpOptions {
+    /// File with the token that every request for data has to have.
+    pub token: Option<PathBuf>,
+    /// Whether changes are allowed.
+    pub write: bool,
+    /// Names of this server that `Host` may have, beside IP addresses and `localhost`.
+    pub hosts: Vec<String>,
+}
+
 /// How the server runs. [`Config::default`] is what `hashmere serve` does without options.
 #[derive(Debug)]
 pub struct Config {
@@ -53,7 +66,7 @@ pub struct Config {
     pub endpoints: Vec<Endpoint>,
     /// Permissions of Unix sockets.
     pub unix_mode: u32,
-    /// Listening sockets that were handed over by the service manager; no others are opened then.
+    /// Listening sockets that were handed over by the service manager, for clients of memcached.
     pub inherited: Vec<OwnedFd>,
     /// What the connections of those speak.
     pub inherited_protocol: Protocol,
@@ -98,8 +111,8 @@ pub struct Config {
     pub sasl: bool,
     /// TLS on every TCP socket.
     pub tls: Option<TlsFiles>,
-    /// Where metrics are served.
-    pub metrics: Option<SocketAddr>,
+    /// What HTTP clients may do.
+    pub http: HttpOptions,
     /// The user to become once the sockets are open.
     pub user: Option<String>,
 }
@@ -131,13 +144,32 @@ impl Default for Config {
             accounts: None,
             sasl: false,
             tls: None,
-            metrics: None,
+            http: HttpOptions::default(),
             user: None,
         }
     }
 }
 
 impl Config {
+    /// Whether what HTTP clients may do fits where it listens, and who may use the other protocols.
+    pub(crate) fn check_http(&self) -> Result<(), String> {
+        let mut http = self.endpoints.iter().filter(|endpoint| endpoint.protocol == Protocol::Http).peekable();
+        if http.peek().is_none() || self.http.token.is_some() {
+            return Ok(());
+        }
+        if self.accounts.is_some() {
+            return Err("clients have to authenticate (-Y), so --http needs --http-token FILE".into());
+        }
+        let is_local = |endpoint: &Endpoint| match &endpoint.address {
+            Address::Tcp(address) => address.ip().is_loopback(),
+            Address::Unix(_) => true,
+        };
+        if self.http.write && !http.all(is_local) {
+            return Err("--http-write on an address of other machines needs --http-token FILE".into());
+        }
+        Ok(())
+    }
+
     /// The TCP addresses and the Unix sockets for clients of memcached.
     pub(crate) fn for_memcached(&self) -> impl Iterator<Item = &Endpoint> {
         self.endpoints.iter().filter(|endpoint| endpoint.protocol.is_memcached())
@@ -154,6 +186,7 @@ impl Protocol {
     pub(crate) fn too_many_connections(self) -> &'static [u8] {
         match self {
             Protocol::Memcached | Protocol::Text | Protocol::Binary => b"ERROR Too many open connections\r\n",
+            Protocol::Http => b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The memcached protocol on a live Hashmere store: classic text, meta and binary, over TCP and Unix sockets.
+//! The memcached protocol on a live Hashmere store (classic text, meta and binary, over TCP and Unix sockets), and HTTP.
 //!
 //! A key that a client sets over the socket is the same key that local processes read from the mapped file: versions
 //! are CAS ids, flags and expiry are the store's, counters are its counters.
 //!
 //! Layers: [`net`](serve) moves bytes between sockets and sessions; a [`Session`] passes them to one of the protocols;
 //! [`protocol`] parses requests, performs them through `commands`, and writes the replies. `docs/internals/protocol.md`
-//! describes the mechanism, its bounds, and every difference from memcached.
+//! describes the mechanism, its bounds, and every difference from memcached; `docs/internals/http.md` has HTTP.
 //!
 //! *It is not* a cluster: clients spread keys over several servers, as they do with memcached.
 
@@ -17,8 +17,7 @@ mod commands;
 mod config;
 mod feed_stream;
 mod flushed;
-mod http;
-mod metrics;
+pub mod metrics;
 mod net;
 mod outbox;
 mod peers;
@@ -30,7 +29,7 @@ mod tls;
 mod turn;
 mod watch;
 
-pub use config::{Address, Config, Endpoint, Protocol, TlsFiles};
+pub use config::{Address, Config, Endpoint, HttpOptions, Protocol, TlsFiles};
 pub use net::serve;
 pub use outbox::Outbox;
 pub use server::Server;

@@ -3,6 +3,7 @@
 use hashmere::View;
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::ops::Range;
 
 /// Pieces that one `writev` takes.
 pub const PIECES: usize = 16;
@@ -14,8 +15,8 @@ const KEEP: usize = 256 << 10;
 pub struct Outbox {
     /// Everything that was copied.
     pub bytes: Vec<u8>,
-    /// Long values, each with the offset in `bytes` before which it is sent.
-    views: VecDeque<(usize, View)>,
+    /// Long values, each with the offset in `bytes` before which it is sent, and the part that is.
+    views: VecDeque<(usize, View, Range<usize>)>,
     sent: usize,
     sent_of_view: usize,
     in_views: usize,
@@ -24,9 +25,16 @@ pub struct Outbox {
 impl Outbox {
     /// Appends a long value.
     pub fn push_view(&mut self, view: View) {
-        if !view.is_empty() {
-            self.in_views += view.len();
-            self.views.push_back((self.bytes.len(), view));
+        let all = 0..view.len();
+        self.push_part(view, all);
+    }
+
+    /// Appends a part of a long value.
+    pub fn push_part(&mut self, view: View, part: Range<usize>) {
+        let part = part.start.min(view.len())..part.end.min(view.len());
+        if !part.is_empty() {
+            self.in_views += part.len();
+            self.views.push_back((self.bytes.len(), view, part));
         }
     }
 
@@ -58,7 +66,7 @@ impl Outbox {
     /// The next pieces to send; returns how many there are.
     pub fn pieces<'a>(&'a self, pieces: &mut [IoSlice<'a>; PIECES]) -> usize {
         let (mut count, mut at, mut skip) = (0, self.sent, self.sent_of_view);
-        for (offset, view) in &self.views {
+        for (offset, view, part) in &self.views {
             if *offset > at {
                 if count == PIECES {
                     return count;
@@ -70,7 +78,7 @@ impl Outbox {
             if count == PIECES {
                 return count;
             }
-            pieces[count] = IoSlice::new(&view[skip..]);
+            pieces[count] = IoSlice::new(&view[part.start + skip..part.end]);
             count += 1;
             skip = 0;
         }
@@ -89,11 +97,11 @@ impl Outbox {
 
     /// Removes what was sent.
     pub fn advance(&mut self, mut sent: usize) {
-        while let Some((offset, view)) = self.views.front() {
+        while let Some((offset, _, part)) = self.views.front() {
             let before = (offset - self.sent).min(sent);
             self.sent += before;
             sent -= before;
-            let left = view.len() - self.sent_of_view;
+            let left = part.len() - self.sent_of_view;
             let of_view = left.min(sent);
             if self.sent < *offset || of_view == 0 {
                 return;

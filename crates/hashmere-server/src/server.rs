@@ -1,7 +1,7 @@
 //! What all event loops share.
 
 use crate::access_times::AccessTimes;
-use crate::auth::Accounts;
+use crate::auth::{self, Accounts};
 use crate::config::Config;
 use crate::feed_stream::Streams;
 use crate::flushed::Flushed;
@@ -53,6 +53,9 @@ pub struct Server {
     /// Makes TLS connections, if they are configured.
     pub(crate) tls: Option<Acceptor>,
     accounts: RwLock<Option<Arc<Accounts>>>,
+    http_token: RwLock<Option<Arc<[u8]>>>,
+    /// Clients that follow the changes over HTTP.
+    pub(crate) change_streams: Arc<AtomicUsize>,
 }
 
 /// Operations of other processes on the store, servers among them.
@@ -84,6 +87,7 @@ impl Others {
 #[derive(Debug)]
 pub(crate) struct Secrets {
     accounts: Option<Accounts>,
+    http_token: Option<Vec<u8>>,
     tls: Option<Acceptor>,
 }
 
@@ -91,7 +95,8 @@ impl Secrets {
     /// Reads what the options name.
     pub(crate) fn load(config: &Config) -> Result<Secrets, String> {
         let accounts = config.accounts.as_deref().map(Accounts::load).transpose()?;
-        Ok(Secrets { accounts, tls: Acceptor::new(config)? })
+        let http_token = config.http.token.as_deref().map(auth::load_token).transpose()?;
+        Ok(Secrets { accounts, http_token, tls: Acceptor::new(config)? })
     }
 }
 
@@ -135,6 +140,8 @@ impl Server {
             others: Mutex::default(),
             tls: secrets.tls,
             accounts: RwLock::new(secrets.accounts.map(Arc::new)),
+            http_token: RwLock::new(secrets.http_token.map(Arc::from)),
+            change_streams: Arc::default(),
             config,
         }
     }
@@ -170,7 +177,12 @@ impl Server {
         self.accounts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads accounts and certificates again. On an error the old ones stay.
+    /// The token of HTTP clients, if they need one.
+    pub(crate) fn http_token(&self) -> Option<Arc<[u8]>> {
+        self.http_token.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads accounts, token and certificates again. On an error the old ones stay.
     ///
     /// # Errors
     /// Why they cannot be read.
@@ -178,6 +190,10 @@ impl Server {
         if let Some(path) = self.config.accounts.as_deref() {
             let accounts = Arc::new(Accounts::load(path)?);
             *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = Some(accounts);
+        }
+        if let Some(path) = self.config.http.token.as_deref() {
+            let token = auth::load_token(path)?;
+            *self.http_token.write().unwrap_or_else(PoisonError::into_inner) = Some(token.into());
         }
         self.reload_certificates().map(|_| ())
     }

@@ -4,8 +4,10 @@
 //! only caller.
 
 use crate::config::Protocol;
+use crate::feed_stream::SILENCE;
 use crate::outbox::Outbox;
 use crate::peers::State;
+use crate::protocol::http::Http;
 use crate::protocol::memcached::Memcached;
 use crate::protocol::Next;
 use crate::server::Server;
@@ -20,6 +22,7 @@ pub struct Session {
 #[derive(Debug)]
 enum Speaks {
     Memcached(Memcached),
+    Http(Http),
 }
 
 impl Session {
@@ -29,6 +32,7 @@ impl Session {
             Protocol::Memcached | Protocol::Text | Protocol::Binary => {
                 Speaks::Memcached(Memcached::new(server, protocol))
             }
+            Protocol::Http => Speaks::Http(Http::new()),
         };
         Session { speaks }
     }
@@ -37,20 +41,55 @@ impl Session {
     pub fn is_subscribed(&self) -> bool {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_watching(),
-        }
-    }
-
-    /// Whether that is the store's changes.
-    pub fn is_feeding(&self) -> bool {
-        match &self.speaks {
-            Speaks::Memcached(memcached) => memcached.is_feeding(),
+            Speaks::Http(http) => http.is_subscribed(),
         }
     }
 
     /// Moves that into the outbox; `false` if there is none.
-    pub fn take_pushed(&mut self, out: &mut Outbox) -> bool {
+    pub fn take_pushed(&mut self, turn: &mut Turn<'_>) -> bool {
         match &mut self.speaks {
-            Speaks::Memcached(memcached) => memcached.take_lines(out),
+            Speaks::Memcached(memcached) => memcached.take_lines(turn.out),
+            Speaks::Http(http) => http.take_changes(turn),
+        }
+    }
+
+    /// Whether what it receives is not announced: it has to ask now and then.
+    pub fn polls(&self) -> bool {
+        match &self.speaks {
+            Speaks::Memcached(_) => false,
+            Speaks::Http(http) => http.is_subscribed(),
+        }
+    }
+
+    /// Whether what it received has ended, and the connection with it.
+    pub fn is_over(&self) -> bool {
+        match &self.speaks {
+            Speaks::Memcached(_) => false,
+            Speaks::Http(http) => http.is_over(),
+        }
+    }
+
+    /// Whether the client has taken longer than its protocol allows, at this second; it was heard last at `heard`.
+    pub fn is_late(&self, now: u64, heard: u64) -> bool {
+        match &self.speaks {
+            Speaks::Memcached(memcached) => memcached.is_feeding() && now.saturating_sub(heard) > SILENCE,
+            Speaks::Http(http) => http.is_late(now),
+        }
+    }
+
+    /// Whether a client that takes nothing of its replies is closed.
+    pub fn closes_stuck(&self) -> bool {
+        match &self.speaks {
+            Speaks::Memcached(memcached) => memcached.is_feeding(),
+            Speaks::Http(_) => true,
+        }
+    }
+
+    /// Says that it is late; the connection is closed then.
+    pub fn refuse_late(&self, out: &mut Outbox) {
+        match &self.speaks {
+            Speaks::Memcached(_) => {}
+            Speaks::Http(http) => http.refuse_late(out),
         }
     }
 
@@ -58,6 +97,7 @@ impl Session {
     pub fn state(&self, next: Next) -> State {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.state(next),
+            Speaks::Http(http) => http.state(next),
         }
     }
 
@@ -65,6 +105,7 @@ impl Session {
     pub fn is_idle(&self) -> bool {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_idle(),
+            Speaks::Http(http) => http.is_idle(),
         }
     }
 
@@ -72,6 +113,7 @@ impl Session {
     pub fn refuse_large(&self, out: &mut Outbox) {
         match &self.speaks {
             Speaks::Memcached(_) => out.line("SERVER_ERROR out of memory reading request"),
+            Speaks::Http(http) => http.refuse_large(out),
         }
     }
 
@@ -80,6 +122,7 @@ impl Session {
     pub fn feed(&mut self, turn: &mut Turn<'_>, input: &[u8]) -> (usize, Next) {
         match &mut self.speaks {
             Speaks::Memcached(memcached) => memcached.feed(turn, input),
+            Speaks::Http(http) => http.feed(turn, input),
         }
     }
 }

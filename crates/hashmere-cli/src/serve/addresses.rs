@@ -63,6 +63,18 @@ fn one(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     Ok(found)
 }
 
+/// Where HTTP is served: a port of this machine, or an address with a port.
+pub fn for_http(text: &str) -> Result<Vec<SocketAddr>, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(local(port));
+    }
+    let addresses = one(text, 0)?;
+    if addresses.iter().any(|address| address.port() == 0) && !text.ends_with(":0") {
+        return Err(format!("the address `{text}` (--http) needs a port, such as {text}:8080"));
+    }
+    Ok(addresses)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +95,9 @@ mod tests {
         assert_eq!(shown(None, &[], true), [""; 0]);
         assert_eq!(shown(Some(7), &[], true)[0], "127.0.0.1:7");
         assert_eq!(shown(Some(-1), &[], false), ["127.0.0.1:0"]);
+        assert_eq!(for_http("8080").unwrap()[0].to_string(), "127.0.0.1:8080");
+        assert_eq!(for_http("10.0.0.1:80").unwrap()[0].to_string(), "10.0.0.1:80");
+        assert!(["10.0.0.1", "::1", "*", "70000"].iter().all(|bad| for_http(bad).is_err()));
         assert!(resolve(Some(70_000), &[], false).is_err() && resolve(None, &["a b:x".into()], false).is_err());
     }
 }

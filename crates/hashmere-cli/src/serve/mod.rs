@@ -1,4 +1,4 @@
-//! `serve`: the memcached protocol on a live store.
+//! `serve`: the memcached protocol and HTTP on a live store.
 
 mod addresses;
 mod daemon;
@@ -10,7 +10,7 @@ use crate::text;
 use clap::{Args, ValueEnum, ValueHint};
 use extended::Extended;
 use hashmere::{Mode, OpenError, Options, Store};
-use hashmere_server::{Address, Config, Endpoint, Protocol, TlsFiles};
+use hashmere_server::{Address, Config, Endpoint, HttpOptions, Protocol, TlsFiles};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ or the MIT license (https://opensource.org/licenses/MIT), at your option. No cod
 /// The smallest and the largest item limit.
 const ITEM_BOUNDS: (u64, u64) = (1 << 10, 1 << 30);
 
-/// Serve a store over the memcached protocol.
+/// Serve a store over the memcached protocol, and over HTTP.
 ///
 /// Options mean what they mean to memcached; of one that is given twice the last counts. Without STORE a store named
 /// `memcached` is served, and created as a cache of -m megabytes if it is missing; what is in it survives a restart. A
@@ -119,9 +119,19 @@ pub struct Serve {
     /// ssl_...; those of memcached's slabs and LRU are accepted and do nothing
     #[arg(short = 'o', long, value_name = "NAME=VALUE", value_delimiter = ',')]
     extended: Vec<String>,
-    /// Serve Prometheus metrics over HTTP on this address
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    metrics: Option<std::net::SocketAddr>,
+    /// Serve keys, a dashboard and metrics over HTTP: a port (of this machine only), host:port, [v6]:port; several, or
+    /// with commas between
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    http: Vec<String>,
+    /// File with a token that HTTP clients have to send as `Authorization: Bearer TOKEN` (read again on SIGHUP)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    http_token: Option<PathBuf>,
+    /// Allow changes over HTTP; on an address of other machines only with a token
+    #[arg(long)]
+    http_write: bool,
+    /// Name of this server that HTTP clients may use, beside IP addresses and localhost; several, or with commas between
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    http_host: Vec<String>,
     /// UDP port: only 0, there is no UDP
     #[arg(short = 'U', long, value_name = "PORT", hide_short_help = true)]
     udp_port: Option<u32>,
@@ -240,9 +250,10 @@ impl Serve {
         };
         let extended = Extended::parse(&self.extended).map_err(usage)?;
         let inherited = hashmere_os::process::handed_sockets();
-        let endpoints = if inherited.is_empty() { self.endpoints().map_err(usage)? } else { Vec::new() };
+        let mut endpoints = if inherited.is_empty() { self.endpoints().map_err(usage)? } else { Vec::new() };
+        endpoints.extend(self.http_endpoints().map_err(usage)?);
         if endpoints.is_empty() && inherited.is_empty() {
-            return Err(usage("nothing to listen on: -p 0 needs -s FILE".into()));
+            return Err(usage("nothing to listen on: -p 0 needs -s FILE or --http ADDRESS".into()));
         }
         let default = Config::default();
         let threads = self.threads.unwrap_or(default.threads);
@@ -275,7 +286,7 @@ impl Serve {
             sasl: self.enable_sasl,
             tls: self.tls(&extended)?,
             delimiter,
-            metrics: self.metrics,
+            http: HttpOptions { token: self.http_token.clone(), write: self.http_write, hosts: self.http_host.clone() },
             user: self.user.clone(),
         })
     }
@@ -285,6 +296,19 @@ impl Serve {
         let tcp = addresses::resolve(self.port, &self.listen, self.unix_socket.is_some())?;
         let addresses = tcp.into_iter().map(Address::Tcp).chain(self.unix_socket.clone().map(Address::Unix));
         Ok(addresses.map(|address| Endpoint { address, protocol: self.memcached() }).collect())
+    }
+
+    /// Where HTTP is served.
+    fn http_endpoints(&self) -> Result<Vec<Endpoint>, String> {
+        if self.http.is_empty() && (self.http_write || self.http_token.is_some() || !self.http_host.is_empty()) {
+            return Err("--http-write, --http-token and --http-host need --http ADDRESS".into());
+        }
+        let mut endpoints = Vec::new();
+        for text in &self.http {
+            let addresses = addresses::for_http(text)?.into_iter().map(Address::Tcp);
+            endpoints.extend(addresses.map(|address| Endpoint { address, protocol: Protocol::Http }));
+        }
+        Ok(endpoints)
     }
 
     /// What clients of memcached speak.

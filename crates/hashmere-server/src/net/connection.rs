@@ -28,6 +28,8 @@ const TURN: usize = 256 << 10;
 const ROUNDS: u32 = 8;
 /// Input that every connection may hold without being charged for it.
 const FREE_INPUT: usize = 16 << 10;
+/// Seconds without a byte taken after which a client of a protocol that says so is given up.
+const STUCK_SECONDS: u64 = 60;
 
 /// What the event loop does with a connection next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub struct Connection {
     polls_write: bool,
     /// Bytes charged to the server's account of input.
     charged: usize,
+    /// The second at which its client took replies last.
+    taken: u64,
 }
 
 impl Connection {
@@ -93,6 +97,7 @@ impl Connection {
             broken: false,
             polls_write: false,
             charged: 0,
+            taken: 0,
         }
     }
 
@@ -126,9 +131,27 @@ impl Connection {
         self.session.is_subscribed()
     }
 
-    /// Whether it receives the store's changes.
-    pub fn is_feeding(&self) -> bool {
-        self.session.is_feeding()
+    /// Whether it has to look now and then for what it receives.
+    pub fn polls(&self) -> bool {
+        self.session.polls()
+    }
+
+    /// Whether its client has taken longer than its protocol allows.
+    pub fn is_late(&self, now: u64) -> bool {
+        if self.output.is_empty() {
+            return self.session.is_late(now, self.peer.active.load(Ordering::Relaxed));
+        }
+        self.session.closes_stuck() && now.saturating_sub(self.taken) > STUCK_SECONDS
+    }
+
+    /// Tells its client, if there is room for that, before it is closed.
+    pub fn refuse_late(&mut self, out: &mut Outbox, counters: &Counters) {
+        if self.output.is_empty() {
+            self.session.refuse_late(out);
+            // It is closed in any case.
+            let _ = send(&mut self.stream, out, counters);
+        }
+        *out = Outbox::default();
     }
 
     /// Whether its socket failed.
@@ -194,8 +217,9 @@ impl Connection {
                 self.busy = false;
                 let input = std::mem::take(&mut self.input);
                 self.consume(turn, &input);
-            } else if self.session.take_pushed(turn.out) {
+            } else if self.session.take_pushed(turn) {
                 // They are sent below.
+                self.closing = self.session.is_over();
             } else if !self.readable {
                 return Ok(if self.ended { Fate::Close } else { Fate::Wait });
             } else {
@@ -318,6 +342,7 @@ impl Connection {
             // Bytes that the TLS stream holds are not in the outbox any more.
             Ok(Sent::Part) => {
                 self.peer.set_state(State::Write);
+                self.taken = turn.now;
                 std::mem::swap(&mut self.output, turn.out);
             }
             Err(error) => {
@@ -333,7 +358,11 @@ impl Connection {
         if self.output.is_empty() && !self.stream.is_holding() {
             return Ok(Sent::All);
         }
+        let before = self.output.len();
         let sent = send(&mut self.stream, &mut self.output, turn.counters)?;
+        if self.output.len() < before {
+            self.taken = turn.now;
+        }
         if sent == Sent::All {
             self.output = Outbox::default();
             self.peer.set_state(self.session.state(Next::Input(self.wanted)));

@@ -31,11 +31,8 @@ enum Kind {
     Unix(UnixListener),
 }
 
-/// Opens everything that the options name, or takes what was handed over instead.
+/// Takes what was handed over, and opens everything that the options name.
 pub fn open_all(config: &Config, inherited: Vec<OwnedFd>) -> Result<Vec<Listener>, String> {
-    if !inherited.is_empty() {
-        return inherited.into_iter().map(|handed| adopt(handed, config.inherited_protocol)).collect();
-    }
     let open = |endpoint: &Endpoint| {
         let (opened, shown) = match &endpoint.address {
             Address::Tcp(address) => (tcp(*address, config, endpoint.protocol), address.to_string()),
@@ -43,7 +40,8 @@ pub fn open_all(config: &Config, inherited: Vec<OwnedFd>) -> Result<Vec<Listener
         };
         opened.map_err(|error| format!("cannot listen on {shown}: {error}"))
     };
-    config.endpoints.iter().map(open).collect()
+    let adopted = inherited.into_iter().map(|handed| adopt(handed, config.inherited_protocol));
+    adopted.chain(config.endpoints.iter().map(open)).collect()
 }
 
 fn tcp(address: SocketAddr, config: &Config, protocol: Protocol) -> io::Result<Listener> {

@@ -15,7 +15,6 @@ use listener::Listener;
 use mailbox::Mailbox;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use worker::Worker;
@@ -24,7 +23,7 @@ use worker::Worker;
 const OTHER_FILES: u64 = 64;
 
 /// Serves a store until SIGTERM, SIGINT or the `shutdown` command; then lets clients take the replies that are on their
-/// way. SIGHUP reads accounts and certificates again. `open` opens the store, as the user that the server becomes.
+/// way. SIGHUP reads accounts, token and certificates again. `open` opens the store, as the user that the server becomes.
 /// `ready` is called once every socket listens, with the store and their addresses.
 ///
 /// # Errors
@@ -43,15 +42,14 @@ pub fn serve<E: From<String>>(
 struct Prepared {
     config: Config,
     listeners: Vec<Listener>,
-    metrics: Option<TcpListener>,
     secrets: Secrets,
 }
 
 fn prepare(config: Config) -> Result<Prepared, String> {
     let mut config = config;
+    config.check_http()?;
     let inherited = std::mem::take(&mut config.inherited);
     let listeners = listener::open_all(&config, inherited)?;
-    let metrics = config.metrics.map(crate::metrics::open).transpose()?;
     let files = config.connections as u64 + OTHER_FILES;
     match hashmere_os::process::raise_file_limit(files) {
         Ok(limit) if limit < files => {
@@ -67,11 +65,11 @@ fn prepare(config: Config) -> Result<Prepared, String> {
     if let Some(user) = &config.user {
         hashmere_os::process::become_user(user).map_err(|error| format!("cannot become user {user}: {error}"))?;
     }
-    Ok(Prepared { config, listeners, metrics, secrets })
+    Ok(Prepared { config, listeners, secrets })
 }
 
 fn run(store: Store, prepared: Prepared, ready: impl FnOnce(&Store, &[String])) -> Result<(), String> {
-    let Prepared { config, listeners, metrics, secrets } = prepared;
+    let Prepared { config, listeners, secrets } = prepared;
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(|error| format!("cannot handle signals: {error}"))?;
     if let Some(bytes) = config.feed {
@@ -80,14 +78,11 @@ fn run(store: Store, prepared: Prepared, ready: impl FnOnce(&Store, &[String])) 
     }
     let server = Arc::new(Server::with(store, config, secrets));
     let workers = start(&server, listeners)?;
-    if let Some(listener) = metrics {
-        crate::metrics::start(listener, server.clone())?;
-    }
     ready(&server.store, &workers.addresses);
     for signal in signals.forever() {
         match signal {
             SIGHUP => match server.reload() {
-                Ok(()) => server.log(1, || "accounts and certificates read again".into()),
+                Ok(()) => server.log(1, || "accounts, token and certificates read again".into()),
                 Err(error) => server.log(0, || error),
             },
             _ => break,

@@ -4,7 +4,6 @@ use super::connection::{Connection, Fate};
 use super::listener::Listener;
 use super::mailbox::{self, Arrival, Mailbox};
 use super::read_batch::Batch;
-use crate::feed_stream::SILENCE;
 use crate::outbox::Outbox;
 use crate::server::{now_ms, Server};
 use crate::session::Session;
@@ -24,6 +23,8 @@ const LISTENERS: usize = usize::MAX / 2;
 const TICK: Duration = Duration::from_secs(1);
 /// The same, while a flush or a stop is due.
 const SHORT_TICK: Duration = Duration::from_millis(50);
+/// Time between two looks for what is not announced, such as the changes of the store.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// One event loop with its connections.
 #[derive(Debug)]
@@ -126,10 +127,13 @@ impl Worker {
 
     /// How long to wait for events.
     fn timeout(&self) -> Duration {
-        if self.queue.is_empty() {
-            self.interval()
-        } else {
+        let polls = |token: &usize| matches!(self.connections.get(*token), Some(Some(c)) if c.polls());
+        if !self.queue.is_empty() {
             Duration::ZERO
+        } else if self.subscribed.iter().any(polls) {
+            self.interval().min(LOOK)
+        } else {
+            self.interval()
         }
     }
 
@@ -287,9 +291,7 @@ impl Worker {
                 self.accept(listener);
             }
         }
-        self.close_where(|connection, _, now| {
-            connection.is_feeding() && now.saturating_sub(connection.peer.active.load(Ordering::Relaxed)) > SILENCE
-        });
+        self.close_late();
         if let Some(idle) = self.server.config.idle {
             self.close_where(|connection, server, now| {
                 let quiet = now.saturating_sub(connection.peer.active.load(Ordering::Relaxed));
@@ -299,6 +301,18 @@ impl Worker {
                 }
                 late
             });
+        }
+    }
+
+    /// Closes the connections whose clients take longer than their protocol allows.
+    fn close_late(&mut self) {
+        for token in 0..self.connections.len() {
+            let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
+            if connection.is_late(self.now) {
+                connection.refuse_late(&mut self.out, &self.server.counters[self.index]);
+                self.server.counters[self.index].idle_kicks.add(1);
+                self.close(token, "idle_timeout");
+            }
         }
     }
 

@@ -1,9 +1,10 @@
-//! The three protocols of memcached. Each folder parses requests (`parse.rs`: byte slices only, no socket, clock or
+//! The three protocols of memcached, and HTTP. Each folder parses requests (`parse.rs`: byte slices only, no socket, clock or
 //! store), performs them on the store through `commands`, and writes the replies (`reply.rs`). This file has what they
 //! share.
 
 pub mod binary;
 pub mod exptime;
+pub(crate) mod http;
 pub(crate) mod memcached;
 pub mod meta;
 pub mod number;

@@ -24,18 +24,18 @@ impl Counter {
 }
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident)+) => {
+    ($(#[doc = $help:literal] $name:ident)+) => {
         /// What one event loop counts.
         #[derive(Debug, Default)]
         #[repr(align(128))]
         pub struct Counters {
-            $($(#[$doc])* pub $name: Counter,)+
+            $(#[doc = $help] pub $name: Counter,)+
         }
 
         /// The sums over all event loops.
         #[derive(Clone, Copy, Debug, Default)]
         pub struct Totals {
-            $($(#[$doc])* pub $name: u64,)+
+            $(#[doc = $help] pub $name: u64,)+
         }
 
         impl Totals {
@@ -46,6 +46,11 @@ macro_rules! counters {
                     $(totals.$name = totals.$name.wrapping_add(one.$name.get());)+
                 }
                 totals
+            }
+
+            /// Each with its name and what it is.
+            pub fn each(&self, mut sink: impl FnMut(&'static str, &'static str, u64)) {
+                $(sink(stringify!($name), $help, self.$name);)+
             }
         }
 
@@ -123,6 +128,10 @@ counters! {
     lease_waits
     /// Values stored as stale, for their token was not that of the lease.
     lease_stale
+    /// Requests over HTTP.
+    http_requests
+    /// Those of them that were refused.
+    http_refused
     /// Attempts to authenticate.
     auth_cmds
     /// Failed ones.

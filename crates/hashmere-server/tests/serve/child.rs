@@ -36,7 +36,10 @@ fn server() {
 
 fn open(mode: Mode, bytes: u64) -> Result<Store, String> {
     let opened = match Options::new().create(false).open("memcached") {
-        Err(OpenError::NotFound { .. }) => Options::new().mode(mode).max_bytes(bytes).open("memcached"),
+        Err(OpenError::NotFound { .. }) => {
+            let options = Options::new().mode(mode).max_bytes(bytes);
+            options.open("memcached")
+        }
         opened => opened,
     };
     opened.map_err(|error| error.to_string())
@@ -74,7 +77,13 @@ impl Plan {
                 "-W" => config.may_watch = false,
                 "-X" => config.may_dump = false,
                 "-D" => config.delimiter = Some(value().as_bytes()[0]),
-                "--metrics" => config.metrics = Some(value().parse().unwrap()),
+                "--http" => {
+                    let address = Address::Tcp(([127, 0, 0, 1], value().parse().unwrap()).into());
+                    config.endpoints.push(Endpoint { address, protocol: Protocol::Http });
+                }
+                "--http-write" => config.http.write = true,
+                "--http-token" => config.http.token = Some(value().into()),
+                "--http-host" => config.http.hosts.push(value().into()),
                 // What is in `-o` says so.
                 "-Z" => {}
                 "-o" => value().split(',').for_each(|named| plan.named(named)),
@@ -82,7 +91,8 @@ impl Plan {
             }
         }
         let protocol = plan.protocol;
-        plan.config.endpoints.iter_mut().for_each(|endpoint| endpoint.protocol = protocol);
+        let for_memcached = |endpoint: &&mut Endpoint| endpoint.protocol != Protocol::Http;
+        plan.config.endpoints.iter_mut().filter(for_memcached).for_each(|endpoint| endpoint.protocol = protocol);
         plan.config.input_max = plan.config.input_max.max(8 * plan.config.item_max as usize);
         plan
     }

@@ -2,7 +2,7 @@
 
 use hashmere::{Mode, Options};
 use hashmere_server::protocol::Next;
-use hashmere_server::{Config, Outbox, Protocol, Server, Session, Turn};
+use hashmere_server::{Config, HttpOptions, Outbox, Protocol, Server, Session, Turn};
 use std::path::PathBuf;
 
 /// Times that a session may ask for room for one piece of input before it counts as caught in a loop.
@@ -13,7 +13,8 @@ const ROUNDS_MAX: u32 = 10_000;
 /// what later ones say.
 pub fn server(path: PathBuf) -> Server {
     let options = Options::new().mode(Mode::Cache).segment_bytes(8192).max_bytes(4 << 20).remove_on_last_close(true);
-    let config = Config { item_max: 4096, threads: 1, cas: false, access_times: true, ..Config::default() };
+    let http = HttpOptions { write: true, ..HttpOptions::default() };
+    let config = Config { item_max: 4096, threads: 1, cas: false, access_times: true, http, ..Config::default() };
     Server::new(options.open(path).expect("a store"), config).expect("a server")
 }
 

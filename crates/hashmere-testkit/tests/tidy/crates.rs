@@ -54,7 +54,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "hashmere-server",
-        ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-os", "hashmere-replica"],
+        ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-format", "hashmere-os", "hashmere-replica"],
         others: None,
     },
     Layer {
