@@ -15,6 +15,8 @@ pub enum Protocol {
     Text,
     /// memcached's binary protocol only.
     Binary,
+    /// That of Redis.
+    Resp,
 }
 
 /// Where a socket listens.
@@ -93,6 +95,8 @@ pub struct Config {
     pub accounts: Option<PathBuf>,
     /// Authentication by SASL, in the binary protocol only.
     pub sasl: bool,
+    /// Which keyspace events clients of Redis can subscribe to: the letters of `notify-keyspace-events`.
+    pub keyspace_events: String,
     /// TLS on every TCP socket.
     pub tls: Option<TlsFiles>,
     /// Where metrics are served.
@@ -126,6 +130,7 @@ impl Default for Config {
             verbosity: 0,
             accounts: None,
             sasl: false,
+            keyspace_events: String::new(),
             tls: None,
             metrics: None,
             user: None,
@@ -150,6 +155,7 @@ impl Protocol {
     pub(crate) fn too_many_connections(self) -> &'static [u8] {
         match self {
             Protocol::Memcached | Protocol::Text | Protocol::Binary => b"ERROR Too many open connections\r\n",
+            Protocol::Resp => b"-ERR max number of clients reached\r\n",
         }
     }
 }

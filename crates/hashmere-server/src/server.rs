@@ -5,6 +5,7 @@ use crate::auth::Accounts;
 use crate::config::Config;
 use crate::flushed::Flushed;
 use crate::peers::Peers;
+use crate::protocol::resp::shared::Shared;
 use crate::stats::counters::Counters;
 use crate::stats::detail::Detail;
 use crate::tls::Acceptor;
@@ -37,6 +38,8 @@ pub struct Server {
     pub(crate) access: AccessTimes,
     /// Connections that receive the lines of `watch`.
     pub(crate) watchers: Watchers,
+    /// What clients of Redis share.
+    pub(crate) resp: Arc<Shared>,
     /// Requests by prefix.
     pub(crate) detail: Detail,
     /// Keys that the last flush removed.
@@ -124,6 +127,7 @@ impl Server {
             verbosity: AtomicU8::new(config.verbosity),
             access,
             watchers: Watchers::default(),
+            resp: Arc::default(),
             detail: Detail::new(config.delimiter),
             flushed: Flushed::default(),
             flush_at: AtomicU64::new(0),

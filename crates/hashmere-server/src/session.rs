@@ -7,6 +7,7 @@ use crate::config::Protocol;
 use crate::outbox::Outbox;
 use crate::peers::State;
 use crate::protocol::memcached::Memcached;
+use crate::protocol::resp::Resp;
 use crate::protocol::Next;
 use crate::server::Server;
 use crate::turn::Turn;
@@ -20,6 +21,7 @@ pub struct Session {
 #[derive(Debug)]
 enum Speaks {
     Memcached(Memcached),
+    Resp(Box<Resp>),
 }
 
 impl Session {
@@ -29,6 +31,7 @@ impl Session {
             Protocol::Memcached | Protocol::Text | Protocol::Binary => {
                 Speaks::Memcached(Memcached::new(server, protocol))
             }
+            Protocol::Resp => Speaks::Resp(Box::new(Resp::new(server))),
         };
         Session { speaks }
     }
@@ -37,6 +40,7 @@ impl Session {
     pub fn is_subscribed(&self) -> bool {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_watching(),
+            Speaks::Resp(resp) => resp.is_subscribed(),
         }
     }
 
@@ -44,6 +48,16 @@ impl Session {
     pub fn take_pushed(&self, out: &mut Outbox) -> bool {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.take_lines(out),
+            Speaks::Resp(resp) => resp.take_messages(out),
+        }
+    }
+
+    /// Whether it is to be closed at once, for it does not take what it is subscribed to.
+    pub fn is_overrun(&self) -> bool {
+        match &self.speaks {
+            // Lines for which there is no room are left out.
+            Speaks::Memcached(_) => false,
+            Speaks::Resp(resp) => resp.is_overrun(),
         }
     }
 
@@ -51,6 +65,7 @@ impl Session {
     pub fn state(&self, next: Next) -> State {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.state(next),
+            Speaks::Resp(resp) => resp.state(next),
         }
     }
 
@@ -58,6 +73,7 @@ impl Session {
     pub fn is_idle(&self) -> bool {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_idle(),
+            Speaks::Resp(resp) => resp.is_idle(),
         }
     }
 
@@ -65,6 +81,7 @@ impl Session {
     pub fn refuse_large(&self, out: &mut Outbox) {
         match &self.speaks {
             Speaks::Memcached(_) => out.line("SERVER_ERROR out of memory reading request"),
+            Speaks::Resp(_) => out.line("-ERR out of memory reading request (-o input_max)"),
         }
     }
 
@@ -73,6 +90,7 @@ impl Session {
     pub fn feed(&mut self, turn: &mut Turn<'_>, input: &[u8]) -> (usize, Next) {
         match &mut self.speaks {
             Speaks::Memcached(memcached) => memcached.feed(turn, input),
+            Speaks::Resp(resp) => resp.feed(turn, input),
         }
     }
 }

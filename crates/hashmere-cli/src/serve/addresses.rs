@@ -1,5 +1,6 @@
 //! Where to listen: `-p` and `-l` as memcached reads them.
 
+use hashmere_server::Address;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 
 const PORT: u16 = 11211;
@@ -63,6 +64,30 @@ fn one(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     Ok(found)
 }
 
+/// The addresses that the value of an option means: `unix:FILE`, a port of this machine, or `host:port`.
+pub fn named(text: &str, option: &str) -> Result<Vec<Address>, String> {
+    if let Some(file) = text.strip_prefix("unix:") {
+        return match file {
+            "" => Err(format!("`{text}` ({option}) names no file")),
+            file => Ok(vec![Address::Unix(file.into())]),
+        };
+    }
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(local(port).into_iter().map(Address::Tcp).collect());
+    }
+    let bare = text.strip_prefix("tcp:").unwrap_or(text);
+    let bare = bare.strip_prefix("*:").map_or_else(|| bare.to_string(), |port| format!("0.0.0.0:{port}"));
+    let found = bare.to_socket_addrs();
+    let found = found.map_err(|error| {
+        format!("cannot use the address `{text}` ({option}): {error}; it is host:port, a port, or unix:FILE")
+    })?;
+    let found: Vec<Address> = found.map(Address::Tcp).collect();
+    match found.is_empty() {
+        true => Err(format!("cannot use the address `{text}` ({option}): no such host")),
+        false => Ok(found),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +108,12 @@ mod tests {
         assert_eq!(shown(None, &[], true), [""; 0]);
         assert_eq!(shown(Some(7), &[], true)[0], "127.0.0.1:7");
         assert_eq!(shown(Some(-1), &[], false), ["127.0.0.1:0"]);
+        let named = |text| named(text, "--resp");
+        assert_eq!(named("unix:/run/x"), Ok(vec![Address::Unix("/run/x".into())]));
+        assert_eq!(named("127.0.0.1:9"), Ok(vec![Address::Tcp(([127, 0, 0, 1], 9).into())]));
+        assert_eq!(named("*:9"), Ok(vec![Address::Tcp(([0, 0, 0, 0], 9).into())]));
+        assert_eq!(named("7").map(|all| all[0].clone()), Ok(Address::Tcp(([127, 0, 0, 1], 7).into())));
+        assert!(["unix:", "host", "70000", "a b:1"].iter().all(|text| named(text).is_err()));
         assert!(resolve(Some(70_000), &[], false).is_err() && resolve(None, &["a b:x".into()], false).is_err());
     }
 }

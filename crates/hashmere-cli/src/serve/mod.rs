@@ -47,6 +47,12 @@ pub struct Serve {
     /// Addresses to listen on: host, host:port, [v6]:port; several, or with commas between (default: this machine only)
     #[arg(short, long, value_name = "ADDRESS", value_delimiter = ',')]
     listen: Vec<String>,
+    /// Serve clients of Redis on this address: host:port, a port of this machine, or unix:FILE; may be repeated
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', action = clap::ArgAction::Append)]
+    resp: Vec<String>,
+    /// Keyspace events for clients of Redis, by the letters of notify-keyspace-events; needs a store with a feed
+    #[arg(long, value_name = "LETTERS")]
+    notify_keyspace_events: Option<String>,
     /// Megabytes of a store that is created (default 64)
     #[arg(short, long, value_name = "MB")]
     memory_limit: Option<u64>,
@@ -238,7 +244,7 @@ impl Serve {
         let inherited = hashmere_os::process::handed_sockets();
         let endpoints = if inherited.is_empty() { self.endpoints().map_err(usage)? } else { Vec::new() };
         if endpoints.is_empty() && inherited.is_empty() {
-            return Err(usage("nothing to listen on: -p 0 needs -s FILE".into()));
+            return Err(usage("nothing to listen on: -p 0 needs -s FILE or --resp ADDRESS".into()));
         }
         let default = Config::default();
         let threads = self.threads.unwrap_or(default.threads);
@@ -272,6 +278,7 @@ impl Serve {
             delimiter,
             metrics: self.metrics,
             user: self.user.clone(),
+            keyspace_events: self.notify_keyspace_events.clone().unwrap_or_default(),
         })
     }
 
@@ -279,7 +286,13 @@ impl Serve {
     fn endpoints(&self) -> Result<Vec<Endpoint>, String> {
         let tcp = addresses::resolve(self.port, &self.listen, self.unix_socket.is_some())?;
         let addresses = tcp.into_iter().map(Address::Tcp).chain(self.unix_socket.clone().map(Address::Unix));
-        Ok(addresses.map(|address| Endpoint { address, protocol: self.memcached() }).collect())
+        let mut endpoints: Vec<Endpoint> =
+            addresses.map(|address| Endpoint { address, protocol: self.memcached() }).collect();
+        for text in &self.resp {
+            let addresses = addresses::named(text, "--resp")?;
+            endpoints.extend(addresses.into_iter().map(|address| Endpoint { address, protocol: Protocol::Resp }));
+        }
+        Ok(endpoints)
     }
 
     /// What clients of memcached speak.

@@ -1,4 +1,4 @@
-//! The three protocols of memcached. Each folder parses requests (`parse.rs`: byte slices only, no socket, clock or
+//! The three protocols of memcached, and that of Redis. Each folder parses requests (`parse.rs`: byte slices only, no socket, clock or
 //! store), performs them on the store through `commands`, and writes the replies (`reply.rs`). This file has what they
 //! share.
 
@@ -9,6 +9,7 @@ pub mod meta;
 pub mod number;
 pub mod peek_key;
 pub mod percent;
+pub mod resp;
 pub mod text;
 pub mod tokens;
 

@@ -52,7 +52,11 @@ const LAYERS: &[Layer] = &[
         ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-log", "hashmere-queue"],
         others: Some(&[]),
     },
-    Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-os"], others: None },
+    Layer {
+        name: "hashmere-server",
+        ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-os"],
+        others: None,
+    },
     Layer {
         name: "hashmere-cli",
         ours: &[
