@@ -17,6 +17,8 @@ pub enum Protocol {
     Binary,
     /// HTTP.
     Http,
+    /// That of Redis.
+    Resp,
 }
 
 /// Where a socket listens.
@@ -109,6 +111,8 @@ pub struct Config {
     pub accounts: Option<PathBuf>,
     /// Authentication by SASL, in the binary protocol only.
     pub sasl: bool,
+    /// Which keyspace events clients of Redis can subscribe to: the letters of `notify-keyspace-events`.
+    pub keyspace_events: String,
     /// TLS on every TCP socket.
     pub tls: Option<TlsFiles>,
     /// What HTTP clients may do.
@@ -143,6 +147,7 @@ impl Default for Config {
             verbosity: 0,
             accounts: None,
             sasl: false,
+            keyspace_events: String::new(),
             tls: None,
             http: HttpOptions::default(),
             user: None,
@@ -187,6 +192,7 @@ impl Protocol {
         match self {
             Protocol::Memcached | Protocol::Text | Protocol::Binary => b"ERROR Too many open connections\r\n",
             Protocol::Http => b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+            Protocol::Resp => b"-ERR max number of clients reached\r\n",
         }
     }
 }

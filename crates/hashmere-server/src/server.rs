@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::feed_stream::Streams;
 use crate::flushed::Flushed;
 use crate::peers::Peers;
+use crate::protocol::resp::shared::Shared;
 use crate::stats::counters::Counters;
 use crate::stats::detail::Detail;
 use crate::tls::Acceptor;
@@ -40,6 +41,8 @@ pub struct Server {
     pub(crate) watchers: Watchers,
     /// Connections that receive the store's changes.
     pub(crate) streams: Arc<Streams>,
+    /// What clients of Redis share.
+    pub(crate) resp: Arc<Shared>,
     /// Requests by prefix.
     pub(crate) detail: Detail,
     /// Keys that the last flush removed.
@@ -133,6 +136,7 @@ impl Server {
             verbosity: AtomicU8::new(config.verbosity),
             access,
             watchers: Watchers::default(),
+            resp: Arc::default(),
             detail: Detail::new(config.delimiter),
             flushed: Flushed::default(),
             flush_at: AtomicU64::new(0),

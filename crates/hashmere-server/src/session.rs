@@ -9,6 +9,7 @@ use crate::outbox::Outbox;
 use crate::peers::State;
 use crate::protocol::http::Http;
 use crate::protocol::memcached::Memcached;
+use crate::protocol::resp::Resp;
 use crate::protocol::Next;
 use crate::server::Server;
 use crate::turn::Turn;
@@ -23,6 +24,7 @@ pub struct Session {
 enum Speaks {
     Memcached(Memcached),
     Http(Http),
+    Resp(Box<Resp>),
 }
 
 impl Session {
@@ -33,6 +35,7 @@ impl Session {
                 Speaks::Memcached(Memcached::new(server, protocol))
             }
             Protocol::Http => Speaks::Http(Http::new()),
+            Protocol::Resp => Speaks::Resp(Box::new(Resp::new(server))),
         };
         Session { speaks }
     }
@@ -42,6 +45,7 @@ impl Session {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_watching(),
             Speaks::Http(http) => http.is_subscribed(),
+            Speaks::Resp(resp) => resp.is_subscribed(),
         }
     }
 
@@ -50,13 +54,14 @@ impl Session {
         match &mut self.speaks {
             Speaks::Memcached(memcached) => memcached.take_lines(turn.out),
             Speaks::Http(http) => http.take_changes(turn),
+            Speaks::Resp(resp) => resp.take_messages(turn.out),
         }
     }
 
     /// Whether what it receives is not announced: it has to ask now and then.
     pub fn polls(&self) -> bool {
         match &self.speaks {
-            Speaks::Memcached(_) => false,
+            Speaks::Memcached(_) | Speaks::Resp(_) => false,
             Speaks::Http(http) => http.is_subscribed(),
         }
     }
@@ -64,8 +69,17 @@ impl Session {
     /// Whether what it received has ended, and the connection with it.
     pub fn is_over(&self) -> bool {
         match &self.speaks {
-            Speaks::Memcached(_) => false,
+            Speaks::Memcached(_) | Speaks::Resp(_) => false,
             Speaks::Http(http) => http.is_over(),
+        }
+    }
+
+    /// Whether it is to be closed at once, for it does not take what it is subscribed to.
+    pub fn is_overrun(&self) -> bool {
+        match &self.speaks {
+            // Lines for which there is no room are left out, and changes are read as the socket takes them.
+            Speaks::Memcached(_) | Speaks::Http(_) => false,
+            Speaks::Resp(resp) => resp.is_overrun(),
         }
     }
 
@@ -74,6 +88,7 @@ impl Session {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_feeding() && now.saturating_sub(heard) > SILENCE,
             Speaks::Http(http) => http.is_late(now),
+            Speaks::Resp(_) => false,
         }
     }
 
@@ -82,13 +97,14 @@ impl Session {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_feeding(),
             Speaks::Http(_) => true,
+            Speaks::Resp(_) => false,
         }
     }
 
     /// Says that it is late; the connection is closed then.
     pub fn refuse_late(&self, out: &mut Outbox) {
         match &self.speaks {
-            Speaks::Memcached(_) => {}
+            Speaks::Memcached(_) | Speaks::Resp(_) => {}
             Speaks::Http(http) => http.refuse_late(out),
         }
     }
@@ -98,6 +114,7 @@ impl Session {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.state(next),
             Speaks::Http(http) => http.state(next),
+            Speaks::Resp(resp) => resp.state(next),
         }
     }
 
@@ -106,6 +123,7 @@ impl Session {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_idle(),
             Speaks::Http(http) => http.is_idle(),
+            Speaks::Resp(resp) => resp.is_idle(),
         }
     }
 
@@ -114,6 +132,7 @@ impl Session {
         match &self.speaks {
             Speaks::Memcached(_) => out.line("SERVER_ERROR out of memory reading request"),
             Speaks::Http(http) => http.refuse_large(out),
+            Speaks::Resp(_) => out.line("-ERR out of memory reading request (-o input_max)"),
         }
     }
 
@@ -123,6 +142,7 @@ impl Session {
         match &mut self.speaks {
             Speaks::Memcached(memcached) => memcached.feed(turn, input),
             Speaks::Http(http) => http.feed(turn, input),
+            Speaks::Resp(resp) => resp.feed(turn, input),
         }
     }
 }

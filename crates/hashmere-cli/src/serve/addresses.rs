@@ -1,5 +1,6 @@
 //! Where to listen: `-p` and `-l` as memcached reads them.
 
+use hashmere_server::Address;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 
 const PORT: u16 = 11211;
@@ -63,16 +64,28 @@ fn one(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     Ok(found)
 }
 
-/// Where HTTP is served: a port of this machine, or an address with a port.
-pub fn for_http(text: &str) -> Result<Vec<SocketAddr>, String> {
+/// The addresses that the value of an option means: `unix:FILE`, a port of this machine, or `host:port`.
+pub fn named(text: &str, option: &str) -> Result<Vec<Address>, String> {
+    if let Some(file) = text.strip_prefix("unix:") {
+        return match file {
+            "" => Err(format!("`{text}` ({option}) names no file")),
+            file => Ok(vec![Address::Unix(file.into())]),
+        };
+    }
     if let Ok(port) = text.parse::<u16>() {
-        return Ok(local(port));
+        return Ok(local(port).into_iter().map(Address::Tcp).collect());
     }
-    let addresses = one(text, 0)?;
-    if addresses.iter().any(|address| address.port() == 0) && !text.ends_with(":0") {
-        return Err(format!("the address `{text}` (--http) needs a port, such as {text}:8080"));
+    let bare = text.strip_prefix("tcp:").unwrap_or(text);
+    let bare = bare.strip_prefix("*:").map_or_else(|| bare.to_string(), |port| format!("0.0.0.0:{port}"));
+    let found = bare.to_socket_addrs();
+    let found = found.map_err(|error| {
+        format!("cannot use the address `{text}` ({option}): {error}; it is host:port, a port, or unix:FILE")
+    })?;
+    let found: Vec<Address> = found.map(Address::Tcp).collect();
+    match found.is_empty() {
+        true => Err(format!("cannot use the address `{text}` ({option}): no such host")),
+        false => Ok(found),
     }
-    Ok(addresses)
 }
 
 #[cfg(test)]
@@ -95,9 +108,12 @@ mod tests {
         assert_eq!(shown(None, &[], true), [""; 0]);
         assert_eq!(shown(Some(7), &[], true)[0], "127.0.0.1:7");
         assert_eq!(shown(Some(-1), &[], false), ["127.0.0.1:0"]);
-        assert_eq!(for_http("8080").unwrap()[0].to_string(), "127.0.0.1:8080");
-        assert_eq!(for_http("10.0.0.1:80").unwrap()[0].to_string(), "10.0.0.1:80");
-        assert!(["10.0.0.1", "::1", "*", "70000"].iter().all(|bad| for_http(bad).is_err()));
+        let named = |text| named(text, "--resp");
+        assert_eq!(named("unix:/run/x"), Ok(vec![Address::Unix("/run/x".into())]));
+        assert_eq!(named("127.0.0.1:9"), Ok(vec![Address::Tcp(([127, 0, 0, 1], 9).into())]));
+        assert_eq!(named("*:9"), Ok(vec![Address::Tcp(([0, 0, 0, 0], 9).into())]));
+        assert_eq!(named("7").map(|all| all[0].clone()), Ok(Address::Tcp(([127, 0, 0, 1], 7).into())));
+        assert!(["unix:", "host", "70000", "a b:1"].iter().all(|text| named(text).is_err()));
         assert!(resolve(Some(70_000), &[], false).is_err() && resolve(None, &["a b:x".into()], false).is_err());
     }
 }

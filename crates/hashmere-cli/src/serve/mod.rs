@@ -47,6 +47,12 @@ pub struct Serve {
     /// Addresses to listen on: host, host:port, [v6]:port; several, or with commas between (default: this machine only)
     #[arg(short, long, value_name = "ADDRESS", value_delimiter = ',')]
     listen: Vec<String>,
+    /// Serve clients of Redis on this address: host:port, a port of this machine, or unix:FILE; may be repeated
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', action = clap::ArgAction::Append)]
+    resp: Vec<String>,
+    /// Keyspace events for clients of Redis, by the letters of notify-keyspace-events; needs a store with a feed
+    #[arg(long, value_name = "LETTERS")]
+    notify_keyspace_events: Option<String>,
     /// Megabytes of a store that is created (default 64)
     #[arg(short, long, value_name = "MB")]
     memory_limit: Option<u64>,
@@ -253,7 +259,7 @@ impl Serve {
         let mut endpoints = if inherited.is_empty() { self.endpoints().map_err(usage)? } else { Vec::new() };
         endpoints.extend(self.http_endpoints().map_err(usage)?);
         if endpoints.is_empty() && inherited.is_empty() {
-            return Err(usage("nothing to listen on: -p 0 needs -s FILE or --http ADDRESS".into()));
+            return Err(usage("nothing to listen on: -p 0 needs -s FILE, --http ADDRESS or --resp ADDRESS".into()));
         }
         let default = Config::default();
         let threads = self.threads.unwrap_or(default.threads);
@@ -288,6 +294,7 @@ impl Serve {
             delimiter,
             http: HttpOptions { token: self.http_token.clone(), write: self.http_write, hosts: self.http_host.clone() },
             user: self.user.clone(),
+            keyspace_events: self.notify_keyspace_events.clone().unwrap_or_default(),
         })
     }
 
@@ -295,7 +302,13 @@ impl Serve {
     fn endpoints(&self) -> Result<Vec<Endpoint>, String> {
         let tcp = addresses::resolve(self.port, &self.listen, self.unix_socket.is_some())?;
         let addresses = tcp.into_iter().map(Address::Tcp).chain(self.unix_socket.clone().map(Address::Unix));
-        Ok(addresses.map(|address| Endpoint { address, protocol: self.memcached() }).collect())
+        let mut endpoints: Vec<Endpoint> =
+            addresses.map(|address| Endpoint { address, protocol: self.memcached() }).collect();
+        for text in &self.resp {
+            let addresses = addresses::named(text, "--resp")?;
+            endpoints.extend(addresses.into_iter().map(|address| Endpoint { address, protocol: Protocol::Resp }));
+        }
+        Ok(endpoints)
     }
 
     /// Where HTTP is served.
@@ -305,8 +318,8 @@ impl Serve {
         }
         let mut endpoints = Vec::new();
         for text in &self.http {
-            let addresses = addresses::for_http(text)?.into_iter().map(Address::Tcp);
-            endpoints.extend(addresses.map(|address| Endpoint { address, protocol: Protocol::Http }));
+            let addresses = addresses::named(text, "--http")?;
+            endpoints.extend(addresses.into_iter().map(|address| Endpoint { address, protocol: Protocol::Http }));
         }
         Ok(endpoints)
     }

@@ -146,6 +146,16 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
         }))
     }
 
+    /// The value of a key with flags and expiry; version, marks and UID too unless it is what this transaction wrote,
+    /// which has none yet.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn item(&mut self, key: &[u8]) -> Result<Option<Item>, WriteError> {
+        let entry = self.entry(key)?;
+        self.get_item(entry)
+    }
+
     /// Stores a value when the transaction commits, whatever the key is then.
     ///
     /// # Errors

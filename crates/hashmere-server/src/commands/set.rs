@@ -1,6 +1,7 @@
 //! Storing, for all three protocols.
 
 use super::{lease, marks, Outcome};
+use crate::config::Config;
 use crate::protocol::Verb;
 use crate::turn::Turn;
 use crate::watch::requests;
@@ -9,6 +10,11 @@ use hashmere::{Attributes, CasOutcome, Change, Expected, Update, Updated, Versio
 /// What memcached keeps with an item beside key and value: counted against the item limit, so that the limit means the
 /// same.
 const ITEM_OVERHEAD: u64 = 59;
+
+/// The longest value of a key, without flags.
+pub fn value_max(config: &Config, key: &[u8]) -> u64 {
+    config.item_max.saturating_sub(ITEM_OVERHEAD + key.len() as u64)
+}
 
 /// Whether an item may be this large.
 pub fn fits(turn: &Turn<'_>, key: &[u8], flags: u32, len: u64) -> bool {

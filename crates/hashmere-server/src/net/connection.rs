@@ -202,6 +202,9 @@ impl Connection {
     fn advance(&mut self, turn: &mut Turn<'_>, buffer: &mut [u8]) -> io::Result<Fate> {
         let (mut received, mut rounds) = (0, 0);
         loop {
+            if self.session.is_overrun() {
+                return Ok(Fate::Close);
+            }
             if self.send_kept(turn)? == Sent::Part {
                 return Ok(Fate::Wait);
             }

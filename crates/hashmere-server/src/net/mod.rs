@@ -9,6 +9,7 @@ mod stream;
 mod worker;
 
 use crate::config::Config;
+use crate::protocol::resp::notify;
 use crate::server::{Secrets, Server};
 use hashmere::Store;
 use listener::Listener;
@@ -77,7 +78,15 @@ fn run(store: Store, prepared: Prepared, ready: impl FnOnce(&Store, &[String])) 
         enabled.map_err(|error| format!("cannot keep the store's changes: {error}"))?;
     }
     let server = Arc::new(Server::with(store, config, secrets));
+    let followed = notify::open(&server.store, &server.config.keyspace_events)?;
     let workers = start(&server, listeners)?;
+    if let Some((mut feed, wanted)) = followed {
+        let server = server.clone();
+        let thread = std::thread::Builder::new().name("keyspace".into());
+        let spawned = thread.spawn(move || notify::follow(&server, &mut feed, wanted));
+        // It ends with the process, or a moment after the event loops.
+        spawned.map_err(|error| format!("cannot start the thread of keyspace events: {error}"))?;
+    }
     ready(&server.store, &workers.addresses);
     for signal in signals.forever() {
         match signal {

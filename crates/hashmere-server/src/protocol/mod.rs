@@ -1,5 +1,5 @@
-//! The three protocols of memcached, and HTTP. Each folder parses requests (`parse.rs`: byte slices only, no socket, clock or
-//! store), performs them on the store through `commands`, and writes the replies (`reply.rs`). This file has what they
+//! The three protocols of memcached, that of Redis, and HTTP. Each folder parses requests (`parse.rs`: byte slices only,
+//! no socket, clock or store), performs them on the store, and writes the replies (`reply.rs`). This file has what they
 //! share.
 
 pub mod binary;
@@ -10,6 +10,7 @@ pub mod meta;
 pub mod number;
 pub mod peek_key;
 pub mod percent;
+pub mod resp;
 pub mod text;
 pub mod tokens;
 

@@ -84,6 +84,8 @@ counters! {
     cmd_flush
     /// Touches, with `gat`.
     cmd_touch
+    /// Commands of clients of Redis.
+    commands
     /// Meta commands.
     cmd_meta
     /// Keys found.

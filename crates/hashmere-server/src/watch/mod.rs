@@ -205,7 +205,8 @@ impl Watchers {
         self.kinds.store(kinds, Ordering::Relaxed);
     }
 
-    fn wake(&self, worker: usize) {
+    /// Wakes an event loop.
+    pub fn wake(&self, worker: usize) {
         if let Some(mailbox) = self.wakers.get().and_then(|wakers| wakers.get(worker)) {
             mailbox.wake();
         }
