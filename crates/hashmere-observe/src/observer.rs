@@ -9,6 +9,7 @@ use hashmere_format::region::kind;
 use hashmere_log::Log;
 use hashmere_os::clock;
 use hashmere_queue::Pool;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A store that is looked at. It is mapped read-only: an observer takes no client record, no lock and no room in the
@@ -16,6 +17,8 @@ use std::path::Path;
 #[derive(Clone, Debug)]
 pub struct Observer {
     store: Store,
+    /// Device and inode number of the file that had the name when it was opened.
+    file: Option<(u64, u64)>,
 }
 
 impl Observer {
@@ -29,12 +32,19 @@ impl Observer {
 
     /// Looks at a store that this process has open, read-only or not.
     pub fn of(store: Store) -> Observer {
-        Observer { store }
+        let file = file_of(store.path());
+        Observer { store, file }
     }
 
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Whether the name of the store means another file by now, or none: the store was removed, and perhaps another one
+    /// was created.
+    pub fn is_removed(&self) -> bool {
+        file_of(self.store.path()) != self.file
     }
 
     /// The figures of this moment. Takes time in proportion to segments and clients, not to keys: below a millisecond
@@ -84,4 +94,8 @@ impl Observer {
             by_slot: activity.by_slot,
         }
     }
+}
+
+fn file_of(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
