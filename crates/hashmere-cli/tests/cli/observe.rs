@@ -15,14 +15,14 @@ fn top_tells_what_a_process_did_within_the_interval() {
     let s = Scratch::new();
     let store = Store::open(s.path().join("q.mere")).unwrap();
     (0..100).for_each(|i| assert!(store.set(format!("key:{i}").as_bytes(), b"value").is_ok()));
-    let child = s
+    let mut child = s
         .command(["top", "./q.mere", "--json", "--interval", "100ms"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     // Lines come until it is ended; each says how much was done in all, so that none is missed.
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.as_ref().unwrap()));
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
     let mut next = || json(&lines.next().unwrap().unwrap());
     let first = next();
     let base = |what: &str| first["totals"][what].as_u64().unwrap();
@@ -47,8 +47,6 @@ fn top_tells_what_a_process_did_within_the_interval() {
     let part = |name: &str| memory[name].as_u64().unwrap();
     let parts: u64 = ["live", "dead", "index", "regions", "other", "free"].into_iter().map(part).sum();
     assert_eq!(parts, part("total"));
-    drop(lines);
-    let mut child = child;
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     child.wait().unwrap();
 }

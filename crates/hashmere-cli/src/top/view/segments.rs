@@ -40,7 +40,7 @@ pub fn bar<'a>(memory: &Memory, width: usize, theme: &Theme) -> Line<'a> {
 /// What the letters of the bar mean, with bytes.
 pub fn bar_legend<'a>(memory: &Memory, theme: &Theme) -> Line<'a> {
     let mut spans = Vec::new();
-    for (part, (letter, name, colour)) in parts(memory).into_iter().zip(PARTS) {
+    for (part, (letter, name, colour)) in parts(memory).into_iter().zip(PARTS).filter(|(part, _)| *part != 0) {
         spans.push(Span::styled(letter.to_string(), theme.colour(colour)));
         spans.push(Span::raw(format!(" {name} {}  ", bytes(part))));
     }
