@@ -11,6 +11,7 @@
 //! hashmere-bench backup RECORDS ROUNDS FOLDER                       backups beside a writer
 //! hashmere-bench replica RATE SECONDS KEYS FOLDER               how far a replica is behind a steady writer
 //! hashmere-bench feed ROUNDS CHANGES FOLDER                         the change feed: its cost, and following it
+//! hashmere-bench observe RECORDS SECONDS FOLDER                     what an observer costs, and costs others
 //! ```
 //! The report starts every measurement as a process of its own (`work`, or a program of `bench/peers` with the same
 //! arguments) and reads `metric value` lines from it.
@@ -23,6 +24,7 @@ mod cluster;
 mod document;
 mod feed;
 mod machine;
+mod observe;
 mod replica;
 mod report;
 mod results;
@@ -48,6 +50,7 @@ const USAGE: &str =
        hashmere-bench feed ROUNDS CHANGES FOLDER
        hashmere-bench cluster load NAME ADDRESS KEYS SECONDS RATE FILE [MS SIGNAL PIDFILE ADDRESS]...
        hashmere-bench cluster draw PICTURE TITLE FILE...
+       hashmere-bench observe RECORDS SECONDS FOLDER
        hashmere-bench replica RATE SECONDS KEYS FOLDER
        hashmere-bench serve PID ADDRESS SECONDS [JOB...]";
 
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         "serve" => serve::main(rest).map(|()| true),
         "backup" => backup::main(rest).map(|()| true),
         "replica" => replica::main(rest).map(|()| true),
+        "observe" => observe::main(rest).map(|()| true),
         "feed" => feed::main(rest).map(|()| true),
         "budget" => budget::main(rest).map(|()| true),
         _ => Err(USAGE.into()),

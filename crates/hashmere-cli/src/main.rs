@@ -13,6 +13,7 @@ mod output;
 mod record;
 mod serve;
 mod text;
+mod top;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! One open store of this process: the engine behind all clones of a handle, and what fork does to it.
 
-use crate::engine::{Lender, Stats};
+use crate::engine::{Activity, Lender, Stats};
 use crate::error::{Error, OpenError};
 use crate::fault::{self, Fault};
 use crate::last_close::{self, LastClose};
@@ -89,6 +89,12 @@ impl SharedEngine {
     pub fn stats(&self) -> Stats {
         let engine = self.engine();
         engine.stats(engine.mem.file_len().unwrap_or(0), engine.mem.allocated_bytes().unwrap_or(0))
+    }
+
+    /// What goes on in the store: for observers, cheap enough to be asked for once a second.
+    pub fn activity(&self) -> Activity {
+        let engine = self.engine();
+        engine.activity(engine.mem.file_len().unwrap_or(0), engine.mem.allocated_bytes().unwrap_or(0))
     }
 
     /// Gives the store another maximum size, for all processes that have it open.

@@ -43,8 +43,9 @@ mod watcher;
 pub use backup_file::BackupReport;
 pub use caller_buffer::Roomed;
 pub use engine::{
-    number_of, step, CheckReport, ClientStats, Engine, FeedInfo, FeedStep, Found, KeyHash, OperationCounts, Problem,
-    RegionInfo, Rounds, ScanStep, Stats, Tick, When, Writer, WriterGuard, BATCH,
+    number_of, step, Activity, CheckReport, ClientActivity, ClientStats, Engine, FeedInfo, FeedStep, Figures, Found,
+    KeyHash, OperationCounts, PinActivity, Problem, RegionInfo, Rounds, ScanStep, Stats, Tick, When, Writer,
+    WriterGuard, BATCH,
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 pub use fork_handle::{SharedEngine, StoreHandle};

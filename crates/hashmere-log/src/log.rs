@@ -5,7 +5,7 @@ use crate::error::LogError;
 use crate::follow::{Follower, Since};
 use crate::format::Format;
 use crate::handle::Handle;
-use crate::layout::{at, row, wake_flag, BUSY};
+use crate::layout::{at, row, wake_flag, Geometry, LogCore, BUSY};
 use crate::line::{encode_field, encode_text, Level, Value};
 use crate::manual_drainer::ManualDrainer;
 use crate::options::{LogOptions, OnNoDrainer};
@@ -276,29 +276,43 @@ impl Log {
     /// # Errors
     /// In a forked child, those of opening the log again.
     pub fn stats(&self) -> Result<LogStats, LogError> {
-        let handle = self.shared.handle()?;
-        let core = handle.core();
+        Ok(self.shared.handle()?.core().stats())
+    }
+
+    /// The same of a log that is not opened, also by a process that has the store open read-only: nothing is held for
+    /// it. `None`: there is none of this name, or it is damaged.
+    pub fn peek_stats(store: &impl StoreHandle, name: &str) -> Option<LogStats> {
+        let seen = store.shared().peek_region(kind::LOG, name.as_bytes(), |mem, base, len| {
+            let geometry = Geometry::read(mem, base, len).ok()?;
+            Some(LogCore { mem, base, geometry: &geometry }.stats())
+        });
+        seen.flatten()
+    }
+}
+
+impl<M: Mem> LogCore<'_, M> {
+    fn stats(&self) -> LogStats {
         let mut stats = LogStats {
-            bytes: core.geometry.size(),
-            rings: core.geometry.rings,
-            ring_bytes: core.geometry.ring_bytes,
-            history_bytes: core.geometry.history_bytes,
-            line_max: core.geometry.line_max(),
+            bytes: self.geometry.size(),
+            rings: self.geometry.rings,
+            ring_bytes: self.geometry.ring_bytes,
+            history_bytes: self.geometry.history_bytes,
+            line_max: self.geometry.line_max(),
             rings_used: 0,
             waiting_bytes: 0,
-            undelivered_bytes: core.get(at::END).saturating_sub(core.get(at::SENT)),
-            lines: core.get(at::LINES),
-            lost: core.get(at::LOST),
-            halves: core.halves(),
-            threads: core.get(at::THREADS),
-            drainer: (core.get(at::DRAINER) != 0).then(|| core.get(at::DRAINER_PID) as u32),
+            undelivered_bytes: self.get(at::END).saturating_sub(self.get(at::SENT)),
+            lines: self.get(at::LINES),
+            lost: self.get(at::LOST),
+            halves: self.halves(),
+            threads: self.get(at::THREADS),
+            drainer: (self.get(at::DRAINER) != 0).then(|| self.get(at::DRAINER_PID) as u32),
         };
-        for ring in 0..core.rings_used() {
-            stats.rings_used += u64::from(core.get(core.geometry.row(ring) + row::OWNER) != 0);
-            stats.waiting_bytes += core.waiting(ring);
-            stats.lost = stats.lost.saturating_add(core.unreported_drops(ring));
+        for ring in 0..self.rings_used() {
+            stats.rings_used += u64::from(self.get(self.geometry.row(ring) + row::OWNER) != 0);
+            stats.waiting_bytes = stats.waiting_bytes.saturating_add(self.waiting(ring));
+            stats.lost = stats.lost.saturating_add(self.unreported_drops(ring));
         }
-        Ok(stats)
+        stats
     }
 }
 

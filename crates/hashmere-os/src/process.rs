@@ -172,6 +172,16 @@ pub fn describe(pid: u32) -> Option<Description> {
     parse(&String::from_utf8_lossy(&stat))
 }
 
+/// The command line of a process, its arguments separated by spaces, control characters left out; `None` as in
+/// [`describe`], or if it shows none (a kernel thread, a process that is not reaped).
+pub fn command_line(pid: u32) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let arguments = line.split(|byte| *byte == 0).filter(|argument| !argument.is_empty());
+    let text: Vec<_> = arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect();
+    let text = text.join(" ").replace(char::is_control, "");
+    (!text.is_empty()).then_some(text)
+}
+
 /// The line is `pid (name) state ...`, and the name may hold spaces and parentheses: it ends at the
 /// *last* `)`.
 fn parse(stat: &str) -> Option<Description> {
@@ -210,6 +220,9 @@ mod tests {
     fn ourselves_and_no_process() {
         assert!(!describe(pid()).unwrap().name.is_empty());
         assert_eq!(describe(u32::MAX), None);
+        let program = std::env::args().next().unwrap();
+        assert!(command_line(pid()).unwrap().starts_with(&program));
+        assert_eq!(command_line(u32::MAX), None);
     }
 
     #[test]

@@ -4,8 +4,9 @@ use crate::endpoint::Endpoint;
 use crate::error::QueueError;
 use crate::layout::{endpoint, limit, pool, queue, Geometry, Kind};
 use crate::open_pool::{check_name, is_name, write_queue, OpenPool};
-use crate::queue::{Queue, QueueStats};
+use crate::queue::{ring_stats, Queue, QueueStats};
 use crate::queue_options::QueueOptions;
+use crate::recover::PoolCore;
 use crate::ring::Ring;
 use hashmere_engine::{Region, StoreHandle};
 use hashmere_format::region::kind;
@@ -174,23 +175,35 @@ impl Pool {
 
     /// Figures of about now; no process is stopped for them.
     pub fn stats(&self) -> PoolStats {
-        let core = self.inner.core();
-        let geometry = &self.inner.geometry;
-        let queues: Vec<_> = self.queues().iter().map(Queue::stats).collect();
-        let queued: u64 = queues.iter().map(|queue| queue.len).sum();
-        let endpoints =
-            (0..geometry.endpoints).filter(|index| core.word(geometry.endpoint(*index) + endpoint::OWNER) != 0);
-        PoolStats {
-            elements: geometry.elements,
-            element_bytes: geometry.bytes,
-            bytes: geometry.size(),
-            endpoints: endpoints.count() as u64,
-            max_endpoints: geometry.endpoints,
-            max_queues: geometry.queues.min(limit::QUEUES),
-            held: geometry.elements.saturating_sub(queued),
-            recovered: core.word(pool::RECOVERED),
-            queues,
-        }
+        stats_of(&self.inner.core())
+    }
+
+    /// The same of a pool that is not opened, also by a process that has the store open read-only: nothing is repaired
+    /// or held for it. `None`: there is none of this name, or it is damaged.
+    pub fn peek_stats(store: &impl StoreHandle, name: &str) -> Option<PoolStats> {
+        let seen = store.shared().peek_region(kind::POOL, name.as_bytes(), |mem, base, len| {
+            let geometry = Geometry::read(mem, base, len).ok()?;
+            Some(stats_of(&PoolCore { mem, base, geometry: &geometry }))
+        });
+        seen.flatten()
+    }
+}
+
+fn stats_of<M: Mem>(core: &PoolCore<'_, M>) -> PoolStats {
+    let geometry = core.geometry;
+    let queues: Vec<_> = core.rings().map(|ring| ring_stats(core.mem, &ring)).collect();
+    let queued = queues.iter().fold(0u64, |sum, queue| sum.saturating_add(queue.len));
+    let endpoints = (0..geometry.endpoints).filter(|index| core.word(geometry.endpoint(*index) + endpoint::OWNER) != 0);
+    PoolStats {
+        elements: geometry.elements,
+        element_bytes: geometry.bytes,
+        bytes: geometry.size(),
+        endpoints: endpoints.count() as u64,
+        max_endpoints: geometry.endpoints,
+        max_queues: geometry.queues.min(limit::QUEUES),
+        held: geometry.elements.saturating_sub(queued),
+        recovered: core.word(pool::RECOVERED),
+        queues,
     }
 }
 

@@ -36,11 +36,7 @@ pub struct Queue {
 impl Queue {
     /// Its name.
     pub fn name(&self) -> String {
-        let mem = self.pool.mem();
-        let len = mem.load(self.ring.entry + queue::NAME_LEN, Ordering::Acquire).min(queue::NAME_MAX as u64);
-        let mut name = vec![0; len as usize];
-        mem.read(self.ring.entry + queue::NAME, &mut name);
-        String::from_utf8_lossy(&name).into_owned()
+        ring_name(self.pool.mem(), &self.ring)
     }
 
     /// Its kind.
@@ -67,18 +63,25 @@ impl Queue {
     pub fn peek(&self) -> Option<Vec<u8>> {
         peek(self.pool.mem(), &self.ring, &self.pool.geometry, self.pool.region.offset())
     }
+}
 
-    pub(crate) fn stats(&self) -> QueueStats {
-        let mem = self.pool.mem();
-        QueueStats {
-            name: self.name(),
-            kind: self.kind(),
-            bound: self.bound(),
-            len: self.len(),
-            pushed: self.ring.tail(mem).position(),
-            has_sleepers: mem.load(self.ring.entry + queue::SLEEPERS, Ordering::Relaxed) != 0,
-        }
+/// The figures of one queue.
+pub(crate) fn ring_stats<M: Mem>(mem: &M, ring: &Ring) -> QueueStats {
+    QueueStats {
+        name: ring_name(mem, ring),
+        kind: ring.kind,
+        bound: ring.bound,
+        len: ring.len(mem),
+        pushed: ring.tail(mem).position(),
+        has_sleepers: mem.load(ring.entry + queue::SLEEPERS, Ordering::Relaxed) != 0,
     }
+}
+
+fn ring_name<M: Mem>(mem: &M, ring: &Ring) -> String {
+    let len = mem.load(ring.entry + queue::NAME_LEN, Ordering::Acquire).min(queue::NAME_MAX as u64);
+    let mut name = vec![0; len as usize];
+    mem.read(ring.entry + queue::NAME, &mut name);
+    String::from_utf8_lossy(&name).into_owned()
 }
 
 impl std::fmt::Debug for Queue {

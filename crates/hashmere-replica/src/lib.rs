@@ -17,7 +17,7 @@ mod two_way;
 
 pub use error::ReplicaError;
 pub use one_way::{Replicator, ORIGIN};
-pub use place::status;
+pub use place::{peek_status, status};
 pub use source::Served;
 pub use status::{ReplicaPhase, ReplicaStatus};
 pub use two_way::TwoWay;

@@ -67,7 +67,6 @@ pub fn status(replica: &Store) -> Result<Option<ReplicaStatus>, ReplicaError> {
 
 fn status_of(store: &Store) -> Result<Option<ReplicaStatus>, WriteError> {
     let Some(region) = open(store)? else { return Ok(None) };
-    let word = |n: u64| region.mem().load(region.offset() + at::STATUS + 8 * n, Ordering::Relaxed);
     let shared = store.shared();
     let mut pid = None;
     if let Some(owner) = owner(&region) {
@@ -75,7 +74,26 @@ fn status_of(store: &Store) -> Result<Option<ReplicaStatus>, WriteError> {
             pid = shared.process_of(owner).map(|(pid, _)| pid);
         }
     }
-    Ok(Some(ReplicaStatus {
+    Ok(Some(status_at(region.mem(), region.offset(), pid)))
+}
+
+/// The same by a process that may have the store open read-only. A replicator that was killed counts as running until
+/// another process notices. `None` as well if the region is removed at this moment.
+pub fn peek_status(replica: &Store) -> Option<ReplicaStatus> {
+    let shared = replica.shared();
+    let seen = shared.peek_region(kind::REPLICA, NAME, |mem, base, len| {
+        (len >= BYTES).then(|| {
+            let owner = ClientId::unpack(mem.load(base + at::OWNER, Ordering::Relaxed));
+            let process = owner.and_then(|owner| shared.process_of(owner));
+            status_at(mem, base, process.map(|(pid, _)| pid))
+        })
+    });
+    seen.flatten()
+}
+
+fn status_at<M: Mem>(mem: &M, base: u64, pid: Option<u32>) -> ReplicaStatus {
+    let word = |n: u64| mem.load(base + at::STATUS + 8 * n, Ordering::Relaxed);
+    ReplicaStatus {
         phase: if word(0) == 1 { ReplicaPhase::Live } else { ReplicaPhase::Copying },
         pid,
         position: word(1),
@@ -84,7 +102,7 @@ fn status_of(store: &Store) -> Result<Option<ReplicaStatus>, WriteError> {
         changes: word(4),
         copied: word(5),
         updated_ms: word(6),
-    }))
+    }
 }
 
 impl Place {

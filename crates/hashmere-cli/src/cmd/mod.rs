@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod backup;
 pub mod batch;
+pub mod big;
 pub mod cas;
 pub mod check;
 pub mod counter;
@@ -11,6 +12,7 @@ pub mod expiry;
 pub mod feed;
 pub mod generate;
 pub mod info;
+pub mod latency;
 pub mod load;
 pub mod log;
 pub mod queue;

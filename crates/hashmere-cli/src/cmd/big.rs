@@ -1,0 +1,171 @@
+//! `big`: what takes the room.
+
+mod tally;
+mod tree;
+
+use super::{shown, Outcome};
+use crate::args::StoreArgs;
+use crate::output::{progress_bar, Output};
+use crate::text::{grouped, size};
+use clap::Args;
+use hashmere::{Cursor, Filter};
+use hashmere_os::{clock, process};
+use serde_json::{json, Value};
+use tally::Tally;
+use tree::Line;
+
+/// Show what takes the room: the largest keys, histograms of sizes and remaining TTLs, bytes by key prefix.
+///
+/// Goes through all keys, in memory that does not grow with their number. Writers are not stopped; keys that come or go
+/// meanwhile are counted or not. A run that is interrupted prints what it has counted, and a cursor on standard error:
+/// `--from` goes on there, and counts the rest. Bytes are those of key and value.
+#[derive(Args, Debug)]
+pub struct Big {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// How many of the largest keys, and of the prefixes on each level, are printed
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    top: u16,
+    /// Characters at which a key has prefixes
+    #[arg(long, value_name = "CHARS", default_value = ":/")]
+    separators: String,
+    /// How many levels of prefixes are told apart
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    depth: u8,
+    /// Only keys that begin with this
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<String>,
+    /// Go on where a former run ended
+    #[arg(long, value_name = "CURSOR")]
+    from: Option<u64>,
+    /// End after so many keys, and print the cursor
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// One JSON object
+    #[arg(short, long)]
+    json: bool,
+}
+
+/// Places of the index between two looks at whether the user asked to stop.
+const STRETCH: usize = 4096;
+
+impl Big {
+    /// Runs it.
+    pub fn run(self, quiet: bool) -> Outcome {
+        process::catch_stop();
+        let store = self.store.reader()?;
+        let mut filter = Filter::all().keys_only();
+        if let Some(prefix) = &self.prefix {
+            filter = filter.prefix(prefix.as_bytes());
+        }
+        let mut tally = Tally::new(self.top.into(), self.separators.as_bytes(), self.depth.into(), clock::now_ms());
+        let mut scan = store.scan(self.from.map_or(Cursor::START, Cursor), filter);
+        let bar = progress_bar(store.len(), quiet);
+        let limit = self.limit.unwrap_or(u64::MAX);
+        let mut interrupted = tally.keys() >= limit;
+        while !interrupted {
+            let mut places = STRETCH;
+            while let Some(pair) = scan.next_within(&mut places) {
+                let pair = pair?;
+                tally.add(&pair.key, &pair.metadata);
+                if tally.keys() >= limit {
+                    break;
+                }
+            }
+            bar.set_position(tally.keys());
+            if scan.cursor().is_none() {
+                break;
+            }
+            interrupted = process::is_asked_to_stop() || tally.keys() >= limit;
+        }
+        bar.finish_and_clear();
+        let cursor = if interrupted { scan.cursor().map(|cursor| cursor.0) } else { None };
+        let mut output = Output::new();
+        if self.json {
+            output.line(self.as_json(&store.path().to_string_lossy(), &tally, cursor).to_string())?;
+        } else {
+            self.write(&tally, &mut output)?;
+        }
+        output.finish()?;
+        if let Some(cursor) = cursor {
+            eprintln!("hashmere: not all keys were counted; `--from {cursor}` counts the rest");
+        }
+        Ok(())
+    }
+
+    fn as_json(&self, path: &str, tally: &Tally, cursor: Option<u64>) -> Value {
+        let largest: Vec<Value> = tally
+            .largest()
+            .iter()
+            .map(|one| json!({"key": text(&one.key), "value_len": one.value_len, "bytes": one.bytes}))
+            .collect();
+        let sizes: Vec<Value> = tally
+            .sizes()
+            .map(|(to, count)| json!({"value_len_to": to, "keys": count.keys, "bytes": count.bytes}))
+            .collect();
+        let ttls: Vec<Value> = tally
+            .ttls()
+            .map(|(bound, count)| json!({"remaining": bound, "keys": count.keys, "bytes": count.bytes}))
+            .collect();
+        let prefixes: Vec<Value> = tally
+            .tree()
+            .lines(self.top.into())
+            .iter()
+            .map(|line| {
+                let prefix = line.prefix.as_deref().map(text);
+                json!({"prefix": prefix, "level": line.level, "keys": line.count.keys, "bytes": line.count.bytes})
+            })
+            .collect();
+        json!({
+            "path": path, "keys": tally.keys(), "bytes": tally.total().bytes, "from": self.from, "cursor": cursor,
+            "largest": largest, "sizes": sizes, "ttls": ttls, "prefixes": prefixes,
+        })
+    }
+
+    fn write(&self, tally: &Tally, output: &mut Output) -> Outcome {
+        let total = tally.total();
+        output.line(format!("{}, {} in keys and values", crate::text::plural(total.keys, "key"), size(total.bytes)))?;
+        if total.keys == 0 {
+            return Ok(());
+        }
+        let share = |bytes: u64| bytes as f64 * 100.0 / total.bytes.max(1) as f64;
+        output.line("")?;
+        output.line(format!("{:<16} {:>14} {:>12} {:>7}", "LENGTH OF VALUE", "KEYS", "BYTES", "SHARE"))?;
+        for (to, count) in tally.sizes() {
+            let label = format!("up to {}", size(to));
+            output.line(row(&label, count.keys, count.bytes, share(count.bytes)))?;
+        }
+        output.line("")?;
+        output.line(format!("{:<16} {:>14} {:>12} {:>7}", "EXPIRES WITHIN", "KEYS", "BYTES", "SHARE"))?;
+        for (label, count) in tally.ttls() {
+            output.line(row(label, count.keys, count.bytes, share(count.bytes)))?;
+        }
+        output.line("")?;
+        output.line(format!("{:>12}  LARGEST KEYS", "BYTES"))?;
+        for one in tally.largest() {
+            output.line(format!("{:>12}  {}", size(one.bytes), shown(&one.key)))?;
+        }
+        output.line("")?;
+        output.line(format!("{:>14} {:>12} {:>7}  PREFIX", "KEYS", "BYTES", "SHARE"))?;
+        for Line { prefix, level, count } in tally.tree().lines(self.top.into()) {
+            let name = prefix.as_deref().map_or_else(|| "(other)".to_string(), shown);
+            output.line(format!(
+                "{:>14} {:>12} {:>5.1} %  {}{name}",
+                grouped(count.keys),
+                size(count.bytes),
+                share(count.bytes),
+                "  ".repeat(level)
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+fn row(label: &str, keys: u64, bytes: u64, share: f64) -> String {
+    format!("{label:<16} {:>14} {:>12} {share:>5.1} %", grouped(keys), size(bytes))
+}
+
+/// A key in JSON: escaped as everywhere in the command.
+fn text(key: &[u8]) -> String {
+    crate::text::escaped(key)
+}
