@@ -13,6 +13,7 @@ pub mod generate;
 pub mod info;
 pub mod load;
 pub mod log;
+pub mod metrics;
 pub mod queue;
 pub mod read;
 pub mod remove;
