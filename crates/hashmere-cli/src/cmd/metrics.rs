@@ -25,7 +25,7 @@ pub struct Metrics {
 impl Metrics {
     /// Runs it.
     pub fn run(self) -> Outcome {
-        let open = |name: &PathBuf| Options::new().create(false).read_only(true).open(name).map_err(Failure::from);
+        let open = |name: &PathBuf| Options::new().read_only().open(name).map_err(Failure::from);
         let stores = self.stores.iter().map(open).collect::<Result<Vec<Store>, Failure>>()?;
         let names: Vec<String> = stores.iter().map(name_of).collect();
         let named: Vec<(String, &Store)> = stores

@@ -39,13 +39,17 @@ hashmere.rows = (table, rows) => {
 
 const charts = {
   operations: { series: ['hits', 'misses', 'sets', 'deletes'], show: hashmere.count },
-  memory: { series: ['live', 'dead', 'free', 'index'], show: hashmere.bytes },
+  memory: { series: ['live', 'dead', 'free', 'index'], show: hashmere.bytes, steps: Array.from({ length: 40 }, (_, i) => 2 ** i) },
   ratio: { series: ['hit ratio'], show: (value) => `${value.toFixed(1)} %`, range: [0, 100] },
   requests: { series: ['gets', 'sets', 'http'], show: hashmere.count },
 };
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function clock(second) {
+  return new Date(second * 1000).toLocaleTimeString('en-GB');
 }
 
 function draw(id) {
@@ -59,8 +63,11 @@ function draw(id) {
     height: 170,
     cursor: { y: false },
     scales: { y: { range: chart.range || ((plot, low, high) => [0, high > 0 ? high * 1.1 : 1]) } },
-    axes: [axis, { ...axis, size: 68, values: (plot, ticks) => ticks.map(chart.show) }],
-    series: [{}, ...chart.series.map((label, i) => ({
+    axes: [
+      { ...axis, space: 80, values: (plot, ticks) => ticks.map(clock) },
+      { ...axis, size: 68, values: (plot, ticks) => ticks.map(chart.show), ...(chart.steps && { incrs: chart.steps }) },
+    ],
+    series: [{ label: 'time', value: (plot, second) => (second == null ? '-' : clock(second)) }, ...chart.series.map((label, i) => ({
       label, stroke: colour(`--c${i + 1}`), width: 1.5, points: { show: false },
       value: (plot, value) => (value == null ? '-' : chart.show(value)),
     }))],
