@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help cluster demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help cluster dashboard demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -27,7 +27,7 @@ help:
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make hostile  files damaged before or while they are used, for MINUTES=10; ASAN=1 with AddressSanitizer'
-	@echo 'make fuzz     fuzz targets of the memcached front end, for SECONDS=60 each; TARGET=text only that one'
+	@echo 'make fuzz     fuzz targets of the memcached and HTTP front ends, for SECONDS=60 each; TARGET=text only that one'
 	@echo 'make faults   known faults of the engine, each of which some test must find'
 	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
 	@echo 'make ruby     the gem: built, installed, its tests and samples'
@@ -35,6 +35,7 @@ help:
 	@echo 'make prove    all of these for longer, in about an hour, with one table at the end'
 	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server'
 	@echo 'make cluster  three servers behind proxies: clients of five languages, one server killed, all restarted in turn'
+	@echo 'make dashboard  the dashboard in a real browser: what is drawn against the statistics'
 	@echo 'make bench    beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap: a quarter of an hour; bench-full: longer'
 	@echo 'make bench-check  have the ratios to the peers become worse than those of docs/performance.md?'
 	@echo 'make bench-serve  the memcached server beside memcached and redis, with bars'
@@ -91,6 +92,7 @@ promise:
 	@scripts/setup rust
 	@scripts/setup clients
 	@scripts/setup feed
+	@scripts/setup http
 	cargo test $(WHOLE) --quiet --no-fail-fast --test '*'
 
 # The library is built once for all of them.
@@ -171,6 +173,10 @@ clients:
 # One of clients, kill, rolling, proxy, memory: scripts/cluster kill
 cluster:
 	@scripts/cluster
+
+# The pictures of its guide: scripts/dashboard --save
+dashboard:
+	@scripts/dashboard
 
 # Writes the figures and, from them, docs/performance.md.
 bench:

@@ -134,6 +134,45 @@ fn binary_however_it_is_cut() {
     same_however_it_is_cut(Protocol::Binary, "binary", binary);
 }
 
+const HTTP: &[&[u8]] = &[
+    b"PUT /store/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc",
+    b"PUT /store/k HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3;x=y\r\ncde\r\n0\r\n\r\n",
+    b"POST /store/%6b HTTP/1.1\r\nHost: [::1]:80\r\nX-Hashmere-Flags: 3\r\nContent-Length: 0\r\n\r\n",
+    b"GET /store/k HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET /store/k HTTP/1.1\r\nHost: localhost\r\nRange: bytes=1-2\r\n\r\n",
+    b"HEAD /store/k HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: *\r\n\r\n",
+    b"DELETE /store/k HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /store/?prefix=k&limit=9 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"POST /bulk HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 33\r\n\r\n[{\"op\":\"incr\",\"key\":\"n\",\"by\":1}]",
+    b"PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nGET ",
+    b"PUT /store/k HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabcde",
+    b"GET / HTTP/1.0\r\n\r\n",
+    b"\r\n",
+];
+
+fn http(rng: &mut Rng) -> Vec<u8> {
+    let mut input = Vec::new();
+    for _ in 0..1 + rng.index(6) {
+        let mut request = HTTP[rng.index(HTTP.len())].to_vec();
+        if rng.index(3) == 0 {
+            let at = rng.index(request.len());
+            match rng.index(4) {
+                0 => drop(request.remove(at)),
+                1 => request.insert(at, rng.index(256) as u8),
+                2 => request[at] = b" \r\n09k\0:"[rng.index(8)],
+                _ => request.truncate(at),
+            }
+        }
+        input.extend(request);
+    }
+    input
+}
+
+#[test]
+fn http_however_it_is_cut() {
+    same_however_it_is_cut(Protocol::Http, "http", http);
+}
+
 /// Promise: a walk over the keys lets others go first after a stretch, also where no key passes. Catches: a listing
 /// that holds the event loop until it has found something.
 #[test]

@@ -15,6 +15,7 @@ pub mod info;
 pub mod latency;
 pub mod load;
 pub mod log;
+pub mod metrics;
 pub mod queue;
 pub mod read;
 pub mod remove;

@@ -4,7 +4,7 @@ use crate::{read, root};
 use std::path::Path;
 
 /// A declaration, and what the page says.
-const LIMITS: [(&str, &str); 23] = [
+const LIMITS: [(&str, &str); 28] = [
     ("SEGMENT_SHIFT_MIN: u32 = 12;", "| segment | 4 KiB to"),
     ("SEGMENT_SHIFT_MAX: u32 = 26;", "to 64 MiB |"),
     ("LEAF_SHIFT_MIN: u32 = 8;", "| leaf of the index | 256 bytes to"),
@@ -25,9 +25,14 @@ const LIMITS: [(&str, &str); 23] = [
     ("RELATIVE_MAX: i64 = 60 * 60 * 24 * 30;", "| relative expiry | 30 days;"),
     ("WATCHERS_MAX: usize = 20;", "| watchers | 20,"),
     ("PREFIXES_MAX: usize = 10_000;", "| prefixes of `stats detail` | 10,000 |"),
-    ("REQUEST_MAX: usize = 8 << 10;", "| metrics request | 8 KiB |"),
-    ("DEADLINE: Duration = Duration::from_secs(5);", "| metrics request with its reply | 5 s |"),
-    ("CLIENTS_MAX: usize = 16;", "| metrics clients at a time | 16 |"),
+    ("HEAD_MAX: usize = 32 << 10;", "| request line and headers | 32 KiB,"),
+    ("HEADERS_MAX: usize = 64;", ", 64 headers |"),
+    ("HEAD_SECONDS: u64 = 10;", "| request | 10 s,"),
+    ("IDLE_SECONDS: u64 = 75;", "| connection without a request | 75 s |"),
+    ("KEYS_MAX: usize = 1000;", "| keys of a listing | 1000 |"),
+    ("OPERATIONS_MAX: usize = 1000;", "| operations of a bulk request | 1000 |"),
+    ("STREAMS_MAX: usize = 64;", "| streams of changes | 64 |"),
+    ("TOKEN_MIN: usize = 16;", "| token | at least 16 characters |"),
 ];
 
 fn gather(folder: &Path, text: &mut String) {

@@ -157,6 +157,9 @@ impl Http {
             let skipped = self.skip.min((input.len() - at) as u64);
             self.skip -= skipped;
             at += skipped as usize;
+            if skipped > 0 && self.skip == 0 {
+                self.request = Progress::default();
+            }
             let rest = &input[at..];
             if rest.is_empty() {
                 return (at, Next::Input(0));
@@ -168,6 +171,9 @@ impl Http {
                 Step::Done(consumed) => {
                     self.request = Progress::default();
                     at += consumed;
+                    if self.skip > 0 {
+                        self.request = Progress { began: Some(turn.now), body: self.skip, ..Progress::default() };
+                    }
                     if self.is_subscribed() {
                         return (input.len(), Next::Input(0));
                     }

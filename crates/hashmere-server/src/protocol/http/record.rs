@@ -226,12 +226,14 @@ fn store(turn: &mut Turn<'_>, head: &Head<'_>, key: &[u8], body: &[u8], answer: 
         Outcome::Stored(stored, _) => {
             let cas = turn.server.config.cas;
             let out = &mut turn.out.bytes;
-            answer.start(out, if stored.created { 201 } else { 204 });
+            // The placeholder of a lease, which is in the way of no add, is no value of before.
+            let created = stored.created || verb == Verb::Add;
+            answer.start(out, if created { 201 } else { 204 });
             if cas {
                 entity_tag(out, stored.version.0);
             }
             // A 204 has no body, and no length either.
-            out.extend_from_slice(if stored.created { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" });
+            out.extend_from_slice(if created { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" });
             Ok(())
         }
         Outcome::Failed(error) => Err(failed(&error)),
