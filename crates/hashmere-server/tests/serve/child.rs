@@ -28,15 +28,18 @@ fn server() {
     let ready = |store: &Store, addresses: &[String]| {
         eprintln!("test server: {} on {}", store.path().display(), addresses.join(" "));
     };
-    if let Err(error) = hashmere_server::serve(plan.config, || open(plan.mode, plan.bytes), ready) {
+    if let Err(error) = hashmere_server::serve(plan.config, || open(plan.mode, plan.bytes, plan.feed), ready) {
         eprintln!("test server: {error}");
         std::process::exit(1);
     }
 }
 
-fn open(mode: Mode, bytes: u64) -> Result<Store, String> {
+fn open(mode: Mode, bytes: u64, feed: u64) -> Result<Store, String> {
     let opened = match Options::new().create(false).open("memcached") {
-        Err(OpenError::NotFound { .. }) => Options::new().mode(mode).max_bytes(bytes).open("memcached"),
+        Err(OpenError::NotFound { .. }) => {
+            let new = Options::new().mode(mode).max_bytes(bytes);
+            if feed > 0 { new.feed(feed) } else { new }.open("memcached")
+        }
         opened => opened,
     };
     opened.map_err(|error| error.to_string())
@@ -48,12 +51,14 @@ struct Plan {
     bytes: u64,
     /// What those speak that listen.
     protocol: Protocol,
+    /// Bytes of the feed of a store that is created.
+    feed: u64,
 }
 
 impl Plan {
     fn read(options: &[&str]) -> Plan {
         let config = Config { threads: 2, ..Config::default() };
-        let mut plan = Plan { config, mode: Mode::Cache, bytes: 64 << 20, protocol: Protocol::Memcached };
+        let mut plan = Plan { config, mode: Mode::Cache, bytes: 64 << 20, protocol: Protocol::Memcached, feed: 0 };
         let mut options = options.iter().copied();
         while let Some(option) = options.next() {
             let mut value = || options.next().unwrap_or_else(|| panic!("{option} needs a value"));
@@ -68,6 +73,9 @@ impl Plan {
                 "-u" => config.user = Some(value().into()),
                 "-Y" => config.accounts = Some(value().into()),
                 "-S" => (config.sasl, plan.protocol) = (true, Protocol::Binary),
+                "--resp" => plan.protocol = Protocol::Resp,
+                "--notify-keyspace-events" => config.keyspace_events = value().into(),
+                "--feed" => plan.feed = size(value()),
                 "-A" => config.may_shutdown = true,
                 "-F" => config.may_flush = false,
                 "-W" => config.may_watch = false,
