@@ -36,10 +36,7 @@ fn server() {
 
 fn open(mode: Mode, bytes: u64) -> Result<Store, String> {
     let opened = match Options::new().create(false).open("memcached") {
-        Err(OpenError::NotFound { .. }) => {
-            let options = Options::new().mode(mode).max_bytes(bytes);
-            options.open("memcached")
-        }
+        Err(OpenError::NotFound { .. }) => Options::new().mode(mode).max_bytes(bytes).open("memcached"),
         opened => opened,
     };
     opened.map_err(|error| error.to_string())
@@ -51,6 +48,7 @@ struct Plan {
     bytes: u64,
     /// What those speak that listen.
     protocol: Protocol,
+    /// Bytes of the feed of a store that is created.
 }
 
 impl Plan {
@@ -72,6 +70,8 @@ impl Plan {
                 "-Y" => config.accounts = Some(value().into()),
                 "-S" => (config.sasl, plan.protocol) = (true, Protocol::Binary),
                 "--feed" => config.feed = Some(size(value())),
+                "--resp" => plan.protocol = Protocol::Resp,
+                "--notify-keyspace-events" => config.keyspace_events = value().into(),
                 "-A" => config.may_shutdown = true,
                 "-F" => config.may_flush = false,
                 "-W" => config.may_watch = false,
