@@ -232,6 +232,63 @@ static void *contend(void *nothing) {
     return result == HM_TIMEOUT ? &error : NULL;
 }
 
+/* Whether another thread is kept from writing and from a permit: something or NULL. */
+static void *contend_more(void *nothing) {
+    (void)nothing;
+    hm_error own;
+    hm_rwlock_guard *reader, *writer;
+    hm_semaphore_guard *permit;
+    int read = hm_rwlock_read(store, "rwlock", 6, 10, &reader, NULL, &own);
+    hm_rwlock_unlock(reader);
+    int write = hm_rwlock_write(store, "rwlock", 6, 10, &writer, NULL, &own);
+    hm_rwlock_unlock(writer);
+    int acquired = hm_semaphore_acquire(store, "one", 3, 1, 10, &permit, NULL, &own);
+    hm_semaphore_release(permit);
+    return read == HM_OK && write == HM_TIMEOUT && acquired == HM_TIMEOUT ? &error : NULL;
+}
+
+static void readers_writers_permits(void) {
+    hm_rwlock_guard *lock, *other;
+    hm_rwlock_waiter *waiter;
+    hm_semaphore_guard *permit, *more;
+    uint32_t abandoned = 9, pid = 0, pids[2] = {0};
+    size_t count = 9;
+    pthread_t contender;
+    void *result;
+    EXPECT(HM_OK, hm_rwlock_read(store, KEY("rwlock"), 0, &lock, &abandoned, &error));
+    CHECK(abandoned == 0);
+    EXPECT(HM_TIMEOUT, hm_rwlock_write(store, KEY("rwlock"), 0, &other, NULL, &error));
+    CHECK(other == NULL);
+    EXPECT(HM_E_QUEUE_REENTERED, hm_rwlock_write(store, KEY("rwlock"), UINT64_MAX, &other, NULL, &error));
+    CHECK(strstr(error.text, "the readers-writer lock \"rwlock\" was locked by this thread") != NULL);
+    EXPECT(HM_OK, hm_rwlock_readers(store, KEY("rwlock"), pids, 2, &count, &error));
+    CHECK(count == 1 && pids[0] == (uint32_t)getpid());
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_rwlock_readers(store, KEY("rwlock"), NULL, 0, &count, &error));
+    EXPECT(HM_ABSENT, hm_rwlock_writer(store, KEY("rwlock"), &pid, &error));
+    EXPECT(HM_OK, hm_semaphore_acquire(store, KEY("one"), 1, 0, &permit, &abandoned, &error));
+    EXPECT(HM_E_QUEUE_REENTERED, hm_semaphore_acquire(store, KEY("one"), 1, 10, &more, NULL, &error));
+    EXPECT(HM_E_QUEUE_BROKEN, hm_semaphore_acquire(store, KEY("one"), 2, 10, &more, NULL, &error));
+    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_semaphore_acquire(store, KEY("none"), 0, 10, &more, NULL, &error));
+    CHECK(more == NULL);
+    EXPECT(HM_OK, hm_semaphore_holders(store, KEY("one"), pids, 2, &count, &error));
+    CHECK(count == 1 && pids[0] == (uint32_t)getpid());
+    CHECK(pthread_create(&contender, NULL, contend_more, NULL) == 0 && pthread_join(contender, &result) == 0 && result == &error);
+    hm_semaphore_release(permit);
+    hm_rwlock_unlock(lock);
+    EXPECT(HM_OK, hm_rwlock_waiter_open(store, KEY("rwlock"), 1, &waiter, &error));
+    EXPECT(HM_OK, hm_rwlock_waiter_wait(waiter, MS, &lock, &abandoned, &error));
+    hm_rwlock_waiter_close(waiter);
+    EXPECT(HM_OK, hm_rwlock_writer(store, KEY("rwlock"), &pid, &error));
+    CHECK(abandoned == 0 && pid == (uint32_t)getpid());
+    EXPECT(HM_TIMEOUT, hm_rwlock_read(store, KEY("rwlock"), 0, &other, NULL, &error));
+    hm_rwlock_unlock(lock);
+    hm_rwlock_unlock(NULL);
+    hm_rwlock_waiter_close(NULL);
+    hm_semaphore_release(NULL);
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("rwlock"), &error));
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("one"), &error));
+}
+
 static void waiting(void) {
     pthread_t thread;
     uint64_t now = 7;
@@ -360,6 +417,7 @@ int main(void) {
     event_loop();
     death();
     waiting();
+    readers_writers_permits();
     backup();
     hm_queue_close(unused);
     hm_queue_close(todo);

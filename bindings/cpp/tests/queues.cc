@@ -79,6 +79,25 @@ static void waiting(hashmere::store &store) {
         store.set("key", "1");
     }
     CHECK(mutex.lock(0ms));
+    hashmere::rwlock rwlock(store, "rwlock");
+    hashmere::semaphore semaphore(store, "semaphore", 1);
+    {
+        auto held = rwlock.read(1s);
+        auto permit = semaphore.acquire(1s);
+        CHECK(held && !held->was_abandoned() && !rwlock.write(0ms) && permit && !permit->was_abandoned());
+        CHECK(rwlock.readers() == std::vector<std::uint32_t>{static_cast<std::uint32_t>(getpid())} && !rwlock.writer());
+        CHECK(semaphore.holders() == rwlock.readers());
+        CHECK(fails(HM_E_QUEUE_REENTERED, [&] { (void)rwlock.read(2ms); }));
+        CHECK(fails(HM_E_QUEUE_REENTERED, [&] { (void)semaphore.acquire(2ms); }));
+        std::thread([&] { CHECK(rwlock.read(2ms) && !rwlock.write(2ms) && !semaphore.acquire(2ms)); }).join();
+    }
+    {
+        auto held = rwlock.write(1s);
+        CHECK(rwlock.writer() == static_cast<std::uint32_t>(getpid()) && rwlock.readers().empty());
+        std::thread([&] { CHECK(!rwlock.read(2ms)); }).join();
+    }
+    CHECK(semaphore.acquire(0ms) && semaphore.holders().empty());
+    CHECK(fails(HM_E_QUEUE_BAD_OPTION, [&] { (void)hashmere::semaphore(store, "many", 1025).acquire(0ms); }));
     int calls = 0;
     auto make = [&] { return calls++, std::string(1000, 'x'); };
     CHECK(hashmere::once(store, "once", 1s, make)->size() == 1000 && hashmere::once(store, "once", 1s, make) && calls == 1);

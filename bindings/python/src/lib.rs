@@ -15,6 +15,7 @@ mod hot;
 mod item;
 mod key;
 mod key_lock;
+mod locks;
 mod log;
 mod log_drain;
 mod log_line;
@@ -47,6 +48,8 @@ mod _hashmere {
     use crate::key::HashedKey;
     #[pymodule_export]
     use crate::key_lock::KeyLock;
+    #[pymodule_export]
+    use crate::locks::{RwLock, RwLockGuard, Semaphore, SemaphoreGuard};
     #[pymodule_export]
     use crate::log::Log;
     #[pymodule_export]

@@ -123,6 +123,72 @@ def test_a_mutex_of_a_crashed_owner_is_free(store):
         assert abandoned
 
 
+def test_a_readers_writer_lock(store):
+    lock = hashmere.RwLock(store, "lock")
+    with lock.read() as guard:
+        assert not guard.was_abandoned and lock.readers == [os.getpid()] and lock.writer is None
+        with pytest.raises(hashmere.QueueReentered, match='the readers-writer lock "lock" was locked by this thread'):
+            lock.write(1)
+        store.clear()
+        got = []
+        thread = threading.Thread(target=lambda: got.extend([lock.read(0.01), lock.write(0.01)]))
+        thread.start()
+        thread.join()
+        assert got[0] and got[1] is None
+        got[0].release()
+    with pytest.raises(RuntimeError):
+        guard.release()
+    with lock.write(0):
+        assert lock.writer == os.getpid() and lock.readers == []
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if lock.read(0.01) is None else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert "lock" not in store
+
+
+def write_and_wait(store, ready):
+    held = [hashmere.RwLock(store, "lock").write(), hashmere.Semaphore(store, "two", 2).acquire()]
+    ready.set()
+    time.sleep(1000)
+    del held
+
+
+def test_a_writer_and_a_permit_of_a_crashed_process(store):
+    ready = SPAWN.Event()
+    holder = SPAWN.Process(target=write_and_wait, args=(store, ready), daemon=True)
+    holder.start()
+    assert ready.wait(120)
+    lock, semaphore = hashmere.RwLock(store, "lock"), hashmere.Semaphore(store, "two", 2)
+    assert lock.writer == holder.pid and semaphore.holders == [holder.pid] and lock.read(0.02) is None
+    holder.kill()
+    holder.join()
+    for take in (lock.read, lock.write, semaphore.acquire):
+        with take() as guard:
+            assert guard.was_abandoned
+    for take in (lock.read, lock.write, semaphore.acquire):
+        with take() as guard:
+            assert not guard.was_abandoned
+
+
+def test_a_semaphore(store):
+    semaphore = hashmere.Semaphore(store, "two", 2)
+    with semaphore.acquire(), semaphore.acquire(0):
+        assert semaphore.holders == [os.getpid()] * 2
+        with pytest.raises(hashmere.QueueReentered, match="holds every permit"):
+            semaphore.acquire(1)
+        with pytest.raises(hashmere.QueueBroken, match="another number of permits"):
+            hashmere.Semaphore(store, "two", 3).acquire(1)
+        got = []
+        thread = threading.Thread(target=lambda: got.append(semaphore.acquire(0.01)))
+        thread.start()
+        thread.join()
+        assert got == [None]
+    assert "two" not in store and semaphore.holders == []
+    with pytest.raises(hashmere.QueueBadOption):
+        hashmere.Semaphore(store, "two", 0)
+
+
 def test_a_forked_child_has_not_what_its_parent_holds(store):
     mutex, barrier = hashmere.Mutex(store, "lock"), hashmere.Barrier(store, "start", 2)
     mutex.acquire()

@@ -280,6 +280,50 @@ class TestQueues < StoreTest
     assert_match(/cleared/, assert_raises(Hashmere::QueueBroken) { barrier.wait(timeout: nil) }.message)
   end
 
+  def test_readers_writer_lock
+    assert_equal(7, @store.read_lock("rw") do |abandoned|
+      refute abandoned
+      assert_equal [Process.pid], @store.rwlock_readers("rw")
+      assert_nil @store.rwlock_writer("rw")
+      assert_equal 8, Thread.new { @store.read_lock("rw", timeout: 0) { 8 } }.value
+      @store.clear
+      error = Thread.new { assert_raises(Hashmere::Busy) { @store.write_lock("rw", timeout: 0.01) { flunk } } }.value
+      assert_match(/the readers-writer lock "rw" was held/, error.message)
+      assert_raises(Hashmere::QueueReentered) { @store.write_lock("rw", timeout: nil) { flunk } }
+      7
+    end)
+    @store.write_lock("rw") do
+      assert_equal Process.pid, @store.rwlock_writer("rw")
+      error = Thread.new { assert_raises(Hashmere::Busy) { @store.read_lock("rw", timeout: 0.01) { flunk } } }.value
+      assert_match(/was held by process #{Process.pid} for 0.01 s/, error.message)
+      assert_equal Process.pid, error.pid
+    end
+    refute @store.key?("rw")
+    child = fork { @store.write_lock("rw") { Process.kill(:KILL, Process.pid) } }
+    Process.wait(child)
+    @store.read_lock("rw") { |abandoned| assert abandoned }
+    @store.write_lock("rw") { |abandoned| assert abandoned }
+    @store.write_lock("rw") { |abandoned| refute abandoned }
+  end
+
+  def test_semaphore
+    @store.semaphore("two", 2) do |abandoned|
+      refute abandoned
+      @store.semaphore("two", 2, timeout: 0) do
+        assert_equal [Process.pid] * 2, @store.semaphore_holders("two")
+        assert_raises(Hashmere::QueueReentered) { @store.semaphore("two", 2) { flunk } }
+        error = Thread.new { assert_raises(Hashmere::Busy) { @store.semaphore("two", 2, timeout: 0.01) { flunk } } }.value
+        assert_match(/the permits of the semaphore "two" were held by process #{Process.pid} for/, error.message)
+        assert_raises(Hashmere::QueueBroken) { @store.semaphore("two", 3) { flunk } }
+      end
+    end
+    refute @store.key?("two")
+    child = fork { @store.semaphore("two", 2) { Process.kill(:KILL, Process.pid) } }
+    Process.wait(child)
+    @store.semaphore("two", 2) { |abandoned| assert abandoned }
+    assert_raises(Hashmere::QueueBadOption) { @store.semaphore("two", 0) { flunk } }
+  end
+
   def test_once_within_once_is_refused
     value = @store.once("key") do
       assert_equal Process.pid, @store.once_holder("key")

@@ -1,5 +1,5 @@
-//! Leases: names that one thread of one process has at a time, by a lock of the kernel on a byte behind the end of the
-//! file.
+//! Leases: names that one thread of one process has at a time, or several threads of several processes share, by a lock
+//! of the kernel on a byte behind the end of the file.
 //!
 //! Nothing of a lease is stored in the file, so no clear, write or damage ends it, and the kernel drops it with the
 //! process. Within a process the kernel does not distinguish threads; a set of what is taken does. For crates that
@@ -7,6 +7,7 @@
 
 use crate::error::WriteError;
 use crate::fork_handle::SharedEngine;
+use crate::lease_set::Taken;
 use hashmere_os::fork;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -43,6 +44,10 @@ impl Drop for Lease {
         let opened = self.store.opened();
         // While the set is locked: another thread must not take it between the two.
         let mut taken = opened.leases.taken();
+        if let Some(Taken::Shared(threads @ 2..)) = taken.get_mut(&self.number) {
+            *threads -= 1;
+            return;
+        }
         // A lock that the kernel does not give back goes with the process.
         let _ = opened.presence.unlock(self.number);
         taken.remove(&self.number);
@@ -59,18 +64,47 @@ impl SharedEngine {
         if self.is_read_only() {
             return Err(WriteError::ReadOnly);
         }
-        let number = FIRST + (self.engine().hash(name).hash >> SHIFT);
+        let number = self.lease_number(name);
         let opened = self.opened();
         let mut taken = opened.leases.taken();
-        if taken.contains(&number) {
+        if taken.contains_key(&number) {
             return Ok(None);
         }
         let locked = opened.presence.try_exclusive(number);
         if !locked.map_err(|source| WriteError::Io { action: "take a lease of the store", source })? {
             return Ok(None);
         }
-        taken.insert(number);
+        taken.insert(number, Taken::Exclusive);
         Ok(Some(Lease { store: self.clone(), number, born: fork::generation() }))
+    }
+
+    /// Takes the lease of a name beside others that share it, unless one has it for itself alone.
+    ///
+    /// # Errors
+    /// As [`try_lease`](Self::try_lease).
+    pub fn try_lease_shared(self: &Arc<Self>, name: &[u8]) -> Result<Option<Lease>, WriteError> {
+        if self.is_read_only() {
+            return Err(WriteError::ReadOnly);
+        }
+        let number = self.lease_number(name);
+        let opened = self.opened();
+        let mut taken = opened.leases.taken();
+        match taken.get_mut(&number) {
+            Some(Taken::Exclusive) => return Ok(None),
+            Some(Taken::Shared(threads)) => *threads += 1,
+            None => {
+                let locked = opened.presence.try_shared(number);
+                if !locked.map_err(|source| WriteError::Io { action: "share a lease of the store", source })? {
+                    return Ok(None);
+                }
+                taken.insert(number, Taken::Shared(1));
+            }
+        }
+        Ok(Some(Lease { store: self.clone(), number, born: fork::generation() }))
+    }
+
+    fn lease_number(&self, name: &[u8]) -> u64 {
+        FIRST + (self.engine().hash(name).hash >> SHIFT)
     }
 
     /// Whether the lease of a name is held, and by this handle or by another (of whichever process): at about this
@@ -79,9 +113,9 @@ impl SharedEngine {
     /// # Errors
     /// [`Io`](WriteError::Io).
     pub fn lease_state(&self, name: &[u8]) -> Result<LeaseState, WriteError> {
-        let number = FIRST + (self.engine().hash(name).hash >> SHIFT);
+        let number = self.lease_number(name);
         let opened = self.opened();
-        if opened.leases.taken().contains(&number) {
+        if opened.leases.taken().contains_key(&number) {
             return Ok(LeaseState::Ours);
         }
         let other = opened.presence.is_locked_by_other(number);

@@ -52,7 +52,7 @@ enum hm_queue_result {
     HM_E_QUEUE_REMOVED = 66,    /**< The pool was removed. */
     HM_E_QUEUE_OTHER_POOL = 67, /**< The queue is of another pool than the endpoint. */
     HM_E_QUEUE_BROKEN = 68,     /**< A participant is gone that others counted on, or the key holds something else. */
-    HM_E_QUEUE_REENTERED = 69   /**< ::hm_once for a key whose value this thread computes, or a mutex that it holds: it would wait for itself. */
+    HM_E_QUEUE_REENTERED = 69   /**< ::hm_once for a key whose value this thread computes, or a lock that it holds: it would wait for itself. */
 };
 
 /** @defgroup pools Pools and queues
@@ -278,6 +278,76 @@ int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t tim
 int hm_mutex_holder(hm_store *store, const void *key, size_t key_len, uint32_t *pid, hm_error *error);
 /** Releases a mutex. NULL is allowed. In a forked child it does nothing. */
 void hm_mutex_unlock(hm_mutex_guard *lock);
+
+/** A readers-writer lock that is held, for reading or writing. */
+typedef struct hm_rwlock_guard hm_rwlock_guard;
+/** Waits for a readers-writer lock. */
+typedef struct hm_rwlock_waiter hm_rwlock_waiter;
+
+/**
+ * Locks the readers-writer lock of a key for reading, beside other readers. While it is held the key names the holders, else it is absent. The
+ * death of a holder releases what it held; ::hm_clear, or deleting the key, does not, but the holders' names go with the key. Not recursive, in
+ * no combination of reading and writing. Whoever has to wait competes for its turn, in which no reader or writer that comes later passes it.
+ * @param lock       on #HM_OK; release it with ::hm_rwlock_unlock, in whatever thread
+ * @param abandoned  1 if a writer died with it and no other writer had it since: what it protects may be half done; may be NULL
+ * @return #HM_OK; #HM_TIMEOUT: ::hm_rwlock_writer names the holder; #HM_E_QUEUE_REENTERED: this thread locked it and it was not
+ *         released (only if it would wait: #HM_TIMEOUT with a timeout of 0); #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ */
+int hm_rwlock_read(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_rwlock_guard **lock,
+                   uint32_t *abandoned, hm_error *error);
+/** The same for writing, alone. @return as ::hm_rwlock_read */
+int hm_rwlock_write(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_rwlock_guard **lock,
+                    uint32_t *abandoned, hm_error *error);
+/** Releases a readers-writer lock. NULL is allowed. In a forked child it does nothing. */
+void hm_rwlock_unlock(hm_rwlock_guard *lock);
+
+/**
+ * To wait for a readers-writer lock in several steps and keep the turn between them, for callers that have to do something else from time to time.
+ * One thread at a time uses it. @param writes  0: for reading. @return #HM_OK, #HM_E_QUEUE_BAD_OPTION
+ */
+int hm_rwlock_waiter_open(hm_store *store, const void *key, size_t key_len, uint32_t writes, hm_rwlock_waiter **waiter,
+                          hm_error *error);
+/** Waits; after #HM_TIMEOUT call it again to wait on. @return as ::hm_rwlock_read */
+int hm_rwlock_waiter_wait(hm_rwlock_waiter *waiter, uint64_t timeout_ms, hm_rwlock_guard **lock, uint32_t *abandoned,
+                          hm_error *error);
+/** Gives the turn up; a lock that was got stays held. NULL is allowed. */
+void hm_rwlock_waiter_close(hm_rwlock_waiter *waiter);
+
+/**
+ * The process that holds it for writing at about this moment, in its own PID namespace.
+ * @return #HM_OK; #HM_ABSENT: none, or one that is gone, or one whose name went when the store was cleared or the key deleted;
+ *         #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ */
+int hm_rwlock_writer(hm_store *store, const void *key, size_t key_len, uint32_t *pid, hm_error *error);
+/**
+ * The processes that hold it for reading at about this moment, each as often as it does, but for those whose names went with the key.
+ * @param pids   room for `room` of them; may be NULL if that is 0
+ * @param count  how many there are
+ * @return #HM_OK; #HM_BUFFER_TOO_SMALL: `pids` has the first of them; #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ */
+int hm_rwlock_readers(hm_store *store, const void *key, size_t key_len, uint32_t *pids, size_t room, size_t *count,
+                      hm_error *error);
+
+/** A permit of a semaphore. */
+typedef struct hm_semaphore_guard hm_semaphore_guard;
+
+/**
+ * Takes one of the `permits` (1 to 1024) of the semaphore of a key. All who use it give the same number. While there are holders the key
+ * names them, else it is absent. The death of a holder gives its permit back; ::hm_clear, or deleting the key, does not. Not fair. A thread may
+ * hold several.
+ * @param permit     on #HM_OK; give it back with ::hm_semaphore_release, in whatever thread
+ * @param abandoned  1 if a holder died with its permit since the last one was taken; may be NULL
+ * @return #HM_OK; #HM_TIMEOUT: ::hm_semaphore_holders names the holders; #HM_E_QUEUE_REENTERED: this thread holds all of them (only if it would
+ *         wait: #HM_TIMEOUT with a timeout of 0); #HM_E_QUEUE_BROKEN: there are holders of one with another number of permits;
+ *         #HM_E_QUEUE_BAD_OPTION
+ */
+int hm_semaphore_acquire(hm_store *store, const void *key, size_t key_len, uint64_t permits, uint64_t timeout_ms,
+                         hm_semaphore_guard **permit, uint32_t *abandoned, hm_error *error);
+/** The processes that hold permits at about this moment, each as often as it has one. @return as ::hm_rwlock_readers */
+int hm_semaphore_holders(hm_store *store, const void *key, size_t key_len, uint32_t *pids, size_t room, size_t *count,
+                         hm_error *error);
+/** Gives a permit back. NULL is allowed. In a forked child it does nothing. */
+void hm_semaphore_release(hm_semaphore_guard *permit);
 
 /** Makes a value: fills `value`, whose bytes must stay valid until ::hm_once returns. Return 0, or anything else to make none. */
 typedef int (*hm_compute)(void *user, hm_bytes *value);

@@ -65,6 +65,23 @@ impl Pairs {
     }
 }
 
+/// Room for process ids.
+pub(crate) struct Pids;
+impl Pids {
+    pub(crate) unsafe fn read<'a>(name: &'static str, pids: *mut u32, room: usize) -> Result<&'a mut [u32], Failure> {
+        // No lock has more holders, and no slice may be as long as the largest `room` that can be passed.
+        let room = room.min(u32::MAX as usize);
+        if room == 0 {
+            return Ok(&mut []);
+        }
+        if pids.is_null() {
+            return Err(Failure::Argument(name, "it is NULL, but its room is not 0"));
+        }
+        // SAFETY: not NULL, so `room` numbers are valid for writes.
+        Ok(unsafe { std::slice::from_raw_parts_mut(pids, room) })
+    }
+}
+
 /// Keys, and what was seen of each.
 pub(crate) struct Watched;
 impl Watched {

@@ -50,9 +50,10 @@ pub enum QueueError {
         &'static str,
     ),
     /// This thread would wait for itself: [`once`](crate::once()) was called for a key whose value it is computing just
-    /// then, or it holds the [`Mutex`](crate::Mutex) that it wants to lock. Code 69.
+    /// then, or it holds the [`Mutex`](crate::Mutex) or [`RwLock`](crate::RwLock) that it wants to lock, or every
+    /// permit of the [`Semaphore`](crate::Semaphore) of which it wants one. Code 69.
     Reentered {
-        /// `"once"` or `"mutex"`.
+        /// `"once"`, `"mutex"`, `"readers-writer lock"` or `"semaphore"`.
         what: &'static str,
         /// The key; bytes that are not UTF-8 are U+FFFD.
         key: Box<str>,
@@ -105,8 +106,11 @@ impl fmt::Display for QueueError {
             Self::Removed => f.write_str("the pool was removed; create a new one"),
             Self::OtherPool => f.write_str("the queue is of another pool; elements move within one pool only"),
             Self::Broken(what) => f.write_str(what),
-            Self::Reentered { what: "mutex", key } => {
-                write!(f, "the mutex {key:?} was locked by this thread and not released since; it is not recursive, so this would wait for itself: release it first")
+            Self::Reentered { what: "semaphore", key } => {
+                write!(f, "this thread holds every permit of the semaphore {key:?}, so this would wait for itself: release one first")
+            }
+            Self::Reentered { what, key } if *what != "once" => {
+                write!(f, "the {what} {key:?} was locked by this thread and not released since; it is not recursive, so this would wait for itself: release it first")
             }
             Self::Reentered { key, .. } => {
                 write!(f, "`once` of {key:?} was called by this thread, which is computing the value of that key; return it from there")

@@ -2,17 +2,17 @@
 //! death releases it.
 
 use crate::error::QueueError;
+use crate::own::{self, Own};
 use hashmere_engine::{
     Attributes, CasOutcome, Change, ClientId, Expected, Lease, LeaseState, Mode, SharedEngine, StoreHandle, Version,
 };
-use hashmere_os::fork;
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks at whether the holder lives.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// What errors call it.
+const WHAT: &str = "mutex";
 
 /// A mutex between processes. The key is its own: while it is locked its value names the holder, else the key is
 /// absent.
@@ -32,7 +32,7 @@ pub struct Mutex {
 pub struct MutexGuard<'a> {
     mutex: &'a Mutex,
     lease: Option<Lease>,
-    mine: Arc<Mine>,
+    mine: Arc<Own>,
     version: Version,
     abandoned: bool,
 }
@@ -45,38 +45,6 @@ pub struct Holder {
     pub pid: u32,
     /// What the process calls itself, its first 16 bytes; empty if that is not known.
     pub name: String,
-}
-
-/// A mutex that a thread of this process took: of which file and key, and in which process, for a forked child holds
-/// nothing.
-#[derive(Debug)]
-struct Mine {
-    file: (u64, u64),
-    key: Vec<u8>,
-    born: u64,
-    released: AtomicBool,
-}
-
-thread_local! {
-    /// What this thread took and, when it last looked, was not released.
-    static MINE: RefCell<Vec<Arc<Mine>>> = const { RefCell::new(Vec::new()) };
-}
-
-impl Mine {
-    /// Whether this thread holds the mutex of a key.
-    fn has(file: (u64, u64), key: &[u8]) -> bool {
-        MINE.with_borrow_mut(|mine| {
-            mine.retain(|m| !m.released.load(Ordering::Relaxed) && m.born == fork::generation());
-            mine.iter().any(|m| m.file == file && m.key == key)
-        })
-    }
-
-    fn took(file: (u64, u64), key: &[u8]) -> Arc<Mine> {
-        let own = Mine { file, key: key.into(), born: fork::generation(), released: AtomicBool::new(false) };
-        let own = Arc::new(own);
-        MINE.with_borrow_mut(|mine| mine.push(own.clone()));
-        own
-    }
 }
 
 /// What such a value says: the holder.
@@ -115,11 +83,8 @@ impl Mutex {
     /// [`Broken`](QueueError::Broken) if the key holds something else.
     pub fn lock(&self, timeout: Duration) -> Result<Option<MutexGuard<'_>>, QueueError> {
         let file = self.store.file_id()?;
-        if Mine::has(file, &self.key) {
-            if timeout.is_zero() {
-                return Ok(None);
-            }
-            return Err(QueueError::Reentered { what: "mutex", key: String::from_utf8_lossy(&self.key).into() });
+        if Own::count(WHAT, file, &self.key) > 0 {
+            return own::refuse(WHAT, &self.key, timeout);
         }
         let until = Instant::now().checked_add(timeout);
         loop {
@@ -127,7 +92,7 @@ impl Mutex {
             let seen = self.store.metadata(&self.key)?.map(|meta| meta.version);
             if let Some(lease) = self.store.try_lease(&self.key)? {
                 let (version, abandoned) = self.sign()?;
-                let mine = Mine::took(file, &self.key);
+                let mine = Own::took(WHAT, file, &self.key);
                 return Ok(Some(MutexGuard { mutex: self, lease: Some(lease), mine, version, abandoned }));
             }
             let left = until.map_or(LOOK_EVERY, |until| until.saturating_duration_since(Instant::now()));
@@ -187,10 +152,9 @@ impl MutexGuard<'_> {
 
 impl Drop for MutexGuard<'_> {
     fn drop(&mut self) {
-        if self.mine.born != fork::generation() {
+        if !self.mine.release() {
             return;
         }
-        self.mine.released.store(true, Ordering::Relaxed);
         // First the lease, so that a waiter that the key wakes finds it free. A client that takes it in between signs
         // over our name, and the version is not ours any more. A death in between: the next holder finds it abandoned,
         // which is nearly so.

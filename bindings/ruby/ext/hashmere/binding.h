@@ -175,6 +175,7 @@ void init_store_wide(void);
 void init_view(void);
 void init_endpoint(void);
 void init_queue(void);
+void init_locks(void);
 void init_waiting(void);
 void init_log(void);
 void init_feed(void);

@@ -33,6 +33,43 @@ module Hashmere
       held(key, timeout, "the mutex #{key.inspect} was held", -> { mutex_holder(key) }) { |abandoned| yield abandoned }
     end
 
+    # Runs the block while it holds the readers-writer lock of a key for reading, beside other readers. While it is held the key says by whom,
+    # else it is absent. The death of a holder releases what it held. The block is called with whether a writer died with it and no other
+    # writer had it since: what it protects may be half done. It stays held when the store is cleared. Not recursive, in no combination of
+    # reading and writing: `QueueReentered` is raised. Who has to wait competes for its turn, in which no reader or writer that comes later
+    # passes it.
+    # @param timeout [Numeric, nil] seconds; 0: only if it is to be had at once; nil: no limit
+    # @return what the block returns; `Busy` is raised if living processes kept it all the while
+    def read_lock(key, timeout: 5, &block) = rwlocked(key, false, timeout, &block)
+
+    # The same for writing, alone.
+    def write_lock(key, timeout: 5, &block) = rwlocked(key, true, timeout, &block)
+
+    # @!method rwlock_writer(key)
+    #   Who holds the readers-writer lock of a key for writing at about this moment. @return [Integer, nil] a process id; nil: none, or one
+    #   that is gone, or whose name went when the store was cleared or the key deleted
+    # @!method rwlock_readers(key)
+    #   Who holds it for reading. @return [Array<Integer>] process ids, each as often as it does
+
+    # Runs the block while it holds one of the `permits` (1 to 1024) of the semaphore of a key. All who use it give the same number. While
+    # there are holders the key names them, else it is absent. The death of a holder gives its permit back. The block is called with whether
+    # one died with its permit since the last one was taken. Permits stay held when the store is cleared. Not fair. A thread may hold
+    # several; one that holds all of them gets `QueueReentered`.
+    # @param timeout [Numeric, nil] seconds; 0: only if one is free; nil: no limit
+    # @return what the block returns; `Busy` is raised if living processes held all of them all the while
+    def semaphore(key, permits, timeout: 5)
+      guard, abandoned = _semaphore(key, permits, Attributes.timeout_ms(timeout))
+      busy("the permits of the semaphore #{key.inspect} were held", semaphore_holders(key), timeout) unless guard
+      begin
+        yield abandoned
+      ensure
+        guard.release
+      end
+    end
+
+    # @!method semaphore_holders(key)
+    #   Who holds permits of the semaphore of a key at about this moment. @return [Array<Integer>] process ids, each as often as it has one
+
     # @!method mutex_holder(key)
     #   Who holds the mutex of a key at about this moment. @return [Integer, nil] a process id; nil: none, or one that is gone; 0: one
     #   whose name went when the store was cleared or the key deleted (no process to send a signal to)
@@ -58,6 +95,23 @@ module Hashmere
     end
 
     private
+
+    def rwlocked(key, writes, timeout)
+      guard, abandoned = _rwlock(key, writes, Attributes.timeout_ms(timeout))
+      busy("the readers-writer lock #{key.inspect} was held", [rwlock_writer(key), *rwlock_readers(key)].compact, timeout) unless guard
+      begin
+        yield abandoned
+      ensure
+        guard.release
+      end
+    end
+
+    def busy(what, pids, timeout)
+      by = pids.empty? ? "some that are gone by now, or whose names went when the store was cleared" : "process #{pids.uniq.join(", ")}"
+      error = Busy.new("#{what} by #{by} for #{timeout} s; give it more time, or look what holds it up")
+      error.instance_variable_set(:@pid, pids.first)
+      raise error
+    end
 
     def held(key, timeout, what, holder)
       held, abandoned = _lock(key, Attributes.timeout_ms(timeout))

@@ -9,7 +9,8 @@ mod fill;
 mod fork;
 mod hammer;
 mod last_close;
-pub mod log;
+pub mod lock;
+mod log;
 mod many;
 pub mod mix;
 mod opener;
@@ -59,6 +60,9 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "opener" => opener::run(&mut arguments),
         "passers" => crowd::passers(&mut arguments),
         "queue" => queue::run(&mut arguments),
+        "rwlock" => lock::rwlock(&mut arguments),
+        "rwlock-holder" => lock::rwlock_holder(&mut arguments),
+        "semaphore" => lock::semaphore(&mut arguments),
         "reader" => reader::run(&mut arguments),
         "replicate" => replicate::replicate(&mut arguments),
         "sequence" => backup::sequence(&mut arguments),

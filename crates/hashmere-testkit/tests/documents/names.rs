@@ -122,8 +122,10 @@ fn declared() -> [(Names, Names); 6] {
         "crates/hashmere/src",
         &["store", "write", "scan", "wait", "many", "by_id", "into", "key", "backup", "filter", "transaction"],
     );
-    let of_queue =
-        files("crates/hashmere-queue/src", &["pool", "queue", "endpoint", "element", "mutex", "barrier", "wait"]);
+    let of_queue = files(
+        "crates/hashmere-queue/src",
+        &["pool", "queue", "endpoint", "element", "mutex", "rwlock", "semaphore", "barrier", "wait"],
+    );
     let of_log = files("crates/hashmere-log/src", &["log", "drainer", "manual_drainer", "follow"]);
     let of_feed = files("crates/hashmere-feed/src", &["feed", "ready_fd"]);
     let rest = ["hashmere", "hashmere-queue", "hashmere-log", "hashmere-feed"]
