@@ -48,7 +48,6 @@ struct Plan {
     bytes: u64,
     /// What those speak that listen.
     protocol: Protocol,
-    /// Bytes of the feed of a store that is created.
 }
 
 impl Plan {
