@@ -95,6 +95,9 @@ fn equal_after_partitions() {
         for _ in 0..dice.next() % 40 {
             change(&sites.users[(dice.next() % 2) as usize], &mut dice);
         }
+        if dice.next() % 16 == 0 {
+            sites.users[(dice.next() % 2) as usize].clear().unwrap();
+        }
         match round % 5 {
             // A partition goes on; and the replicator is another one.
             0 => {}
@@ -187,7 +190,7 @@ fn it_comes_to_rest() {
 }
 
 #[test]
-fn after_a_reset_or_a_clear_every_key_is_merged() {
+fn after_a_reset_every_key_is_merged() {
     let sites = Sites::new("reset", 1 << 20);
     let [a, b] = &sites.users;
     let mut two_way = sites.open();
@@ -201,8 +204,54 @@ fn after_a_reset_or_a_clear_every_key_is_merged() {
     let mut two_way = sites.open();
     sites.heal(&mut two_way);
     assert_eq!((a.len(), a.get("from b").unwrap().unwrap()), (102, b"3".to_vec()));
-    // A clear of one side is not one of both.
-    a.clear().unwrap();
-    sites.heal(&mut two_way);
-    assert_eq!(a.len(), 102);
+}
+
+/// A clear takes what the cleared side had, wherever it was written, and nothing else.
+#[test]
+fn a_clear_of_one_side_is_one_of_both() {
+    for (n, is_reopened) in [(0, false), (0, true), (1, false), (1, true)] {
+        let sites = Sites::new(&format!("clear-{n}-{is_reopened}"), 8 << 20);
+        let (a, b) = (&sites.users[n], &sites.users[1 - n]);
+        let mut two_way = sites.open();
+        for i in 0..50u32 {
+            a.set(&format!("a{i}"), b"1").unwrap();
+            b.set(&format!("b{i}"), b"2").unwrap();
+            b.set(Key::Hashed(b"hashed", u64::from(i)), b"2").unwrap();
+        }
+        sites.heal(&mut two_way);
+        assert_eq!(a.len(), 150);
+        // Beside the clear: writes of either side that the other one does not know, before it and behind it.
+        b.set("a1", b"of b").unwrap();
+        b.set("new", b"of b").unwrap();
+        a.set("gone", b"before").unwrap();
+        a.clear().unwrap();
+        a.set("a2", b"after").unwrap();
+        a.set("b3", b"after").unwrap();
+        a.set("b4", b"x").unwrap();
+        a.delete("b4").unwrap();
+        if is_reopened {
+            drop(two_way);
+            two_way = sites.open();
+        }
+        sites.heal(&mut two_way);
+        let left: Vec<_> = all(a).into_iter().map(|((key, _), (value, ..))| (key, value)).collect();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let left: Vec<_> = left.iter().map(|(key, value)| format!("{}={}", text(key), text(value))).collect();
+        assert_eq!(left, ["a1=of b", "a2=after", "b3=after", "new=of b"]);
+        // What was cleared can be written again, on both sides, and is the last one then.
+        b.set("b5", b"again").unwrap();
+        sites.heal(&mut two_way);
+        a.set("b5", b"and again").unwrap();
+        sites.heal(&mut two_way);
+        assert_eq!(b.get("b5").unwrap().unwrap(), b"and again");
+        // Both at once, and twice.
+        a.clear().unwrap();
+        b.clear().unwrap();
+        a.clear().unwrap();
+        sites.heal(&mut two_way);
+        assert!(all(a).is_empty());
+        b.set("last", b"1").unwrap();
+        sites.heal(&mut two_way);
+        assert_eq!((a.len_exact().unwrap(), b.len_exact().unwrap()), (1, 1));
+    }
 }

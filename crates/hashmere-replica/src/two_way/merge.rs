@@ -51,6 +51,24 @@ pub(super) fn merge(sides: &[Side; 2], name: &Name, touch: [bool; 2]) -> Result<
     Ok(())
 }
 
+/// Deletes a key that one side had when it was cleared on the other side too.
+pub(super) fn clear(cleared: &Side, other: &Side, name: &Name) -> Result<(), ReplicaError> {
+    if cleared.store.metadata(name.key()).at(&cleared.store)?.is_some() {
+        // Written again since: the merge finds which one is later.
+        return Ok(());
+    }
+    let found = find(other, name)?;
+    let Some(item) = &found.item else { return Ok(()) };
+    let entry = cleared.sidecar.get(name)?.unwrap_or_default();
+    let was_there = found.stamp.site == cleared.site || entry.stamp == found.stamp && !entry.is_tombstone;
+    if was_there {
+        // Above what it deletes, and below what is written at the cleared side from now on.
+        let stamp = Stamp { version: found.stamp.version + 1, site: 0 };
+        mark_dead(other, name, stamp, Some(item.metadata.version))?;
+    }
+    Ok(())
+}
+
 /// Of one value with two expiries: the side that changed it; of both, the later one.
 fn touched(found: &[Found; 2], touch: [bool; 2]) -> Option<usize> {
     let [Some(a), Some(b)] = [&found[0].item, &found[1].item] else { return None };

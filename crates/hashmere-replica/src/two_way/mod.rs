@@ -15,7 +15,7 @@ use hashmere_engine::StoreHandle;
 use hashmere_feed::{Change, Event, Feed, FeedOptions, FeedStart, Operation, Token};
 use hashmere_os::clock;
 use sidecar::{Name, Sidecar, Stamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Events that are taken from one side at once.
@@ -34,6 +34,8 @@ struct Side {
     /// Of the sidecar: up to where the feed of the store was dealt with.
     progress: Place,
     status: ReplicaStatus,
+    /// Events that are not dealt with yet: the first is a clear, or met an error.
+    held: VecDeque<Event>,
 }
 
 /// Keys to look at, and on which sides their expiry was changed.
@@ -64,9 +66,8 @@ impl Side {
         let sidecar = Sidecar::new(state, uuid)?;
         let start = progress.read().done.filter(|_| sidecar.is_known()).map_or(FeedStart::Start, FeedStart::At);
         let feed = Feed::open(store, start, FeedOptions::new()).at(store)?;
-        sidecar.prune(store)?;
         let status = ReplicaStatus { pid: Some(std::process::id()), ..Default::default() };
-        Ok(Side { store: store.clone(), feed, sidecar, site: uuid[0], place, progress, status })
+        Ok(Side { store: store.clone(), feed, sidecar, site: uuid[0], place, progress, status, held: VecDeque::new() })
     }
 
     /// What happened on this side: keys to look at.
@@ -125,6 +126,9 @@ impl TwoWay {
             return Err(ReplicaError::SameStore { path: b.path().into() });
         }
         let sides = [Side::open(a)?, Side::open(b)?];
+        for n in 0..2 {
+            sides[n].sidecar.prune(&sides[n].store, &sides[1 - n].store)?;
+        }
         Ok(TwoWay { sides, is_unmerged: false })
     }
 
@@ -136,8 +140,13 @@ impl TwoWay {
     pub fn step(&mut self, timeout: Duration) -> Result<bool, ReplicaError> {
         let mut touched = Touched::new();
         // Both to their ends: a key is looked at only when what had happened to it before is known.
-        for side in 0..2 {
-            self.drain(side, &mut touched)?;
+        while self.drain(0, &mut touched)? | self.drain(1, &mut touched)? {
+            for n in 0..2 {
+                if !self.sides[n].held.is_empty() {
+                    self.spread_clear(n)?;
+                    self.sides[n].held.pop_front();
+                }
+            }
         }
         let is_idle = touched.is_empty() && !self.is_unmerged;
         if is_idle {
@@ -183,26 +192,48 @@ impl TwoWay {
         self.sides.iter_mut().for_each(|side| side.show(phase));
     }
 
-    fn drain(&mut self, n: usize, touched: &mut Touched) -> Result<(), ReplicaError> {
+    /// Deals with what happened on one side, up to a clear: `true`, there is one.
+    fn drain(&mut self, n: usize, touched: &mut Touched) -> Result<bool, ReplicaError> {
         let side = &mut self.sides[n];
         loop {
-            let events = side.feed.next_batch(EVENTS, Duration::ZERO).at(&side.store)?;
-            if events.is_empty() {
-                return Ok(());
+            if side.held.is_empty() {
+                side.held.extend(side.feed.next_batch(EVENTS, Duration::ZERO).at(&side.store)?);
             }
-            for event in events {
-                match event {
-                    Event::Change(change) => side.take(n, &change, touched)?,
-                    // Every key of both is looked at once.
-                    Event::Reset { .. } => self.is_unmerged = true,
+            if side.held.is_empty() {
+                return Ok(false);
+            }
+            while let Some(event) = side.held.pop_front() {
+                let dealt = match &event {
+                    Event::Change(change) => side.take(n, change, touched),
                     Event::Clear { .. } => {
-                        side.sidecar.forget()?;
-                        self.is_unmerged = true;
+                        side.held.push_front(event);
+                        return Ok(true);
                     }
-                    _ => {}
+                    Event::Reset { .. } => {
+                        // Every key of both is looked at once.
+                        self.is_unmerged = true;
+                        Ok(())
+                    }
+                    _ => Ok(()),
+                };
+                if let Err(error) = dealt {
+                    side.held.push_front(event);
+                    return Err(error);
                 }
             }
         }
+    }
+
+    /// A side was cleared: what it had is deleted on the other one.
+    fn spread_clear(&mut self, n: usize) -> Result<(), ReplicaError> {
+        let (cleared, other) = (&self.sides[n], &self.sides[1 - n]);
+        for pair in other.store.scan(Cursor::START, Filter::all().keys_only()) {
+            let pair = pair.at(&other.store)?;
+            merge::clear(cleared, other, &Name { key: pair.key, hash: pair.supplied_hash })?;
+        }
+        cleared.sidecar.forget()?;
+        self.is_unmerged = true;
+        Ok(())
     }
 
     fn merge_all(&self) -> Result<(), ReplicaError> {

@@ -145,17 +145,47 @@ impl Sidecar {
         self.state.set(OF, &uuid).at(&self.state).map(drop)
     }
 
-    /// Forgets deletes that the feed of the store does not reach back to, and keys that are gone without one.
-    pub fn prune(&self, store: &Store) -> Result<(), ReplicaError> {
+    /// Forgets deletes that the feed of the store does not reach back to and that the other store does not need to learn
+    /// of, and keys that are gone without one.
+    pub fn prune(&self, store: &Store, other: &Store) -> Result<(), ReplicaError> {
         let oldest = hashmere_feed::info(store).map_or(0, |info| info.oldest);
         for pair in self.state.scan(Cursor::START, Filter::all()) {
             let pair = pair.at(&self.state)?;
             let (Some(name), Some(entry)) = (Name::of_entry(&pair.key), Entry::parse(&pair.value)) else { continue };
             let is_old = entry.position < oldest && entry.pending == Stamp::default();
-            if is_old && !store.contains_key(name.key()).at(store)? {
+            let has = |store: &Store| store.contains_key(name.key()).at(store);
+            if is_old && !has(store)? && !(entry.is_tombstone && has(other)?) {
                 self.state.delete(&pair.key).at(&self.state)?;
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hashmere::Options;
+
+    #[test]
+    fn a_delete_is_kept_while_the_other_side_has_the_key() {
+        let folder = std::env::temp_dir().join(format!("hashmere-sidecar-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let open = |name: &str| Options::new().feed(1 << 20).open(folder.join(name)).unwrap();
+        let (store, other) = (open("store.mere"), open("other.mere"));
+        let sidecar = Sidecar::new(Options::new().open(folder.join("sidecar.mere")).unwrap(), [1, 2]).unwrap();
+        let name = |key: &str| Name { key: key.into(), hash: None };
+        other.set("there", b"1").unwrap();
+        for key in ["there", "gone"] {
+            sidecar.note_tombstone(&name(key), Stamp { version: 7, site: 1 }, 0).unwrap();
+        }
+        let kept = || ["there", "gone"].map(|key| sidecar.get(&name(key)).unwrap().is_some());
+        sidecar.prune(&store, &other).unwrap();
+        assert_eq!(kept(), [true, true], "the feed reaches back to them");
+        (0..60_000u32).for_each(|n| _ = store.set(&(n % 100).to_le_bytes(), &n.to_le_bytes()).unwrap());
+        sidecar.prune(&store, &other).unwrap();
+        assert_eq!(kept(), [true, false]);
+        drop((store, other, sidecar));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
