@@ -1,5 +1,7 @@
 //! A connection to a server: one write for a batch, lines and blocks read from a buffer, nothing waits forever.
 
+use crate::sink::SinkError;
+use hashmere_tls::{ClientTls, TlsError, TlsStream};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -9,10 +11,16 @@ pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest line of a reply that is read: an error text, or what a server says of itself.
 const LINE: usize = 64 << 10;
 
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream>),
+}
+
 /// A connection and what was read ahead.
 #[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     buffer: Vec<u8>,
     /// What of the buffer was taken already.
     taken: usize,
@@ -28,7 +36,11 @@ impl Connection {
                     stream.set_nodelay(true)?;
                     stream.set_read_timeout(Some(TIMEOUT))?;
                     stream.set_write_timeout(Some(TIMEOUT))?;
-                    return Ok(Connection { stream, buffer: Vec::with_capacity(64 << 10), taken: 0 });
+                    return Ok(Connection {
+                        stream: Stream::Plain(stream),
+                        buffer: Vec::with_capacity(64 << 10),
+                        taken: 0,
+                    });
                 }
                 Err(error) => last = io::Error::new(error.kind(), format!("{host}:{port}: {error}")),
             }
@@ -36,9 +48,26 @@ impl Connection {
         Err(last)
     }
 
+    /// The same connection with TLS from now on; what was sent to here has been read.
+    pub fn secured(self, tls: &ClientTls, host: &str) -> Result<Connection, SinkError> {
+        let stream = match self.stream {
+            Stream::Plain(stream) if self.taken == self.buffer.len() => stream,
+            _ => return Err(SinkError::Refused("the server sent more than its greeting before TLS".into())),
+        };
+        let stream = tls.connect(host, stream).map_err(|error| match error {
+            TlsError::Refused(why) => SinkError::Refused(why),
+            TlsError::Io(error) => timed_out(error).into(),
+        })?;
+        Ok(Connection { stream: Stream::Tls(Box::new(stream)), ..self })
+    }
+
     /// Sends everything.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes).map_err(timed_out)
+        let written = match &mut self.stream {
+            Stream::Plain(stream) => stream.write_all(bytes),
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+        };
+        written.map_err(timed_out)
     }
 
     /// Whether something is there to be read, now.
@@ -46,12 +75,11 @@ impl Connection {
         if self.taken < self.buffer.len() {
             return Ok(true);
         }
-        self.stream.set_nonblocking(true)?;
-        let peeked = self.stream.peek(&mut [0]);
-        self.stream.set_nonblocking(false)?;
-        match peeked {
-            Ok(0) => Err(closed()),
-            Ok(_) => Ok(true),
+        self.socket().set_nonblocking(true)?;
+        let read = self.fill();
+        self.socket().set_nonblocking(false)?;
+        match read {
+            Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(error),
         }
@@ -72,18 +100,25 @@ impl Connection {
             if looked > LINE {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "the server sent a line without an end"));
             }
-            self.fill()?;
+            self.fill().map_err(timed_out)?;
         }
     }
 
     /// The next `len` bytes, and passes over the end of line behind them.
     pub fn block(&mut self, len: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.taken < len + 2 {
-            self.fill()?;
+            self.fill().map_err(timed_out)?;
         }
         let start = self.taken;
         self.taken += len + 2;
         Ok(&self.buffer[start..start + len])
+    }
+
+    fn socket(&self) -> &TcpStream {
+        match &self.stream {
+            Stream::Plain(stream) => stream,
+            Stream::Tls(stream) => stream.socket(),
+        }
     }
 
     fn fill(&mut self) -> io::Result<()> {
@@ -93,7 +128,12 @@ impl Connection {
         let len = self.buffer.len();
         self.buffer.resize(len + CHUNK, 0);
         let read = loop {
-            match self.stream.read(&mut self.buffer[len..]) {
+            let room = &mut self.buffer[len..];
+            let read = match &mut self.stream {
+                Stream::Plain(stream) => stream.read(room),
+                Stream::Tls(stream) => stream.read(room),
+            };
+            match read {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read,
             }
@@ -102,7 +142,7 @@ impl Connection {
         match read {
             Ok(0) => Err(closed()),
             Ok(_) => Ok(()),
-            Err(error) => Err(timed_out(error)),
+            Err(error) => Err(error),
         }
     }
 }

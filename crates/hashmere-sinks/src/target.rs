@@ -4,6 +4,7 @@ use crate::dir::DirSink;
 use crate::nats::{NatsKind, NatsOptions, NatsSink};
 use crate::redis::{RedisOptions, RedisSink};
 use crate::sink::Sink;
+use hashmere_tls::ClientTls;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,6 +14,8 @@ use std::str::FromStr;
 /// - `nats://[USER:PASSWORD@]HOST[:PORT]/STREAM[?max_bytes=N&max_len=N&replicas=N]`
 /// - `nats-kv://[USER:PASSWORD@]HOST[:PORT]/BUCKET[?replicas=N]`
 /// - `redis://[USER:PASSWORD@]HOST[:PORT]/STREAM[?db=N&max_len=N]`, also `valkey://`
+/// - with TLS: `tls://`, `tls-kv://`, `rediss://` and `valkeys://`, with `ca=FILE` of the authorities that may have
+///   signed the server's certificate, and `cert=FILE&key=FILE` to show one
 /// - `dir:PATH`
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -83,14 +86,18 @@ fn parse(text: &str) -> Result<Target, String> {
         }
     };
     let mut query = Query::new(query)?;
+    let tls = match scheme {
+        "tls" | "tls-kv" | "rediss" | "valkeys" => Some(query.tls()?),
+        _ => None,
+    };
     let target = match scheme {
-        "nats" | "nats-kv" => {
+        "nats" | "nats-kv" | "tls" | "tls-kv" => {
             let (host, port) = host_and_port(place, 4222)?;
             let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             if name.is_empty() || !name.chars().all(is_plain) {
                 return Err(format!("`{name}` is no name in NATS: letters, digits, `_` and `-`"));
             }
-            let kind = if scheme == "nats" { NatsKind::Stream } else { NatsKind::Bucket };
+            let kind = if scheme == "nats" || scheme == "tls" { NatsKind::Stream } else { NatsKind::Bucket };
             let is_stream = kind == NatsKind::Stream;
             Target::Nats(NatsOptions {
                 host,
@@ -102,9 +109,10 @@ fn parse(text: &str) -> Result<Target, String> {
                 max_bytes: if is_stream { query.number("max_bytes")? } else { None },
                 max_len: if is_stream { query.number("max_len")? } else { None },
                 replicas: query.number("replicas")?.unwrap_or(0) as u32,
+                tls,
             })
         }
-        "redis" | "valkey" => {
+        "redis" | "valkey" | "rediss" | "valkeys" => {
             let (host, port) = host_and_port(place, 6379)?;
             if name.is_empty() {
                 return Err("the address names no stream".into());
@@ -117,6 +125,7 @@ fn parse(text: &str) -> Result<Target, String> {
                 database: query.number("db")?.unwrap_or(0) as u32,
                 stream: name,
                 max_len: query.number("max_len")?,
+                tls,
             })
         }
         _ => return Err(format!("there is no sink `{scheme}`")),
@@ -152,9 +161,23 @@ impl Query {
         parts.map(pair).collect::<Result<_, String>>().map(Query)
     }
 
+    fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(given, _)| given == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    fn tls(&mut self) -> Result<ClientTls, String> {
+        let authorities = self.take("ca").ok_or("TLS needs the authorities of the server's certificate: ca=FILE")?;
+        let identity = match (self.take("cert"), self.take("key")) {
+            (Some(chain), Some(key)) => Some((chain.into(), key.into())),
+            (None, None) => None,
+            _ => return Err("`cert` and `key` go together".into()),
+        };
+        Ok(ClientTls { authorities: authorities.into(), identity })
+    }
+
     fn number(&mut self, name: &str) -> Result<Option<u64>, String> {
-        let Some(at) = self.0.iter().position(|(given, _)| given == name) else { return Ok(None) };
-        let (_, value) = self.0.remove(at);
+        let Some(value) = self.take(name) else { return Ok(None) };
         value.parse().map(Some).map_err(|_| format!("`{name}={value}` is no number"))
     }
 
@@ -211,6 +234,19 @@ mod tests {
         };
         assert_eq!("redis://:p@h/a%20b?db=2&max_len=9".parse(), Ok(Target::Redis(redis)));
         assert_eq!("dir:a/b".parse(), Ok(Target::Dir("a/b".into())));
+        let tls = ClientTls { authorities: "a b".into(), identity: Some(("c".into(), "k".into())) };
+        let secured = RedisOptions {
+            host: "h".into(),
+            port: 7,
+            stream: "s".into(),
+            max_len: Some(9),
+            tls: Some(tls.clone()),
+            ..RedisOptions::default()
+        };
+        assert_eq!("rediss://h:7/s?ca=a%20b&max_len=9&key=k&cert=c".parse(), Ok(Target::Redis(secured)));
+        let bucket = NatsOptions { host: "h".into(), port: 4222, name: "S".into(), ..NatsOptions::default() };
+        let bucket = NatsOptions { kind: NatsKind::Bucket, tls: Some(tls), ..bucket };
+        assert_eq!("tls-kv://h/S?ca=a%20b&key=k&cert=c".parse(), Ok(Target::Nats(bucket)));
         for (bad, why) in [
             ("x", "no address"),
             ("dir:", "path"),
@@ -223,6 +259,9 @@ mod tests {
             ("nats-kv://h/s?max_len=1", "max_len"),
             ("redis://h/%4", "hexadecimal"),
             ("http://h/s", "http"),
+            ("tls://h/s", "ca=FILE"),
+            ("rediss://h/s?ca=a&cert=b", "together"),
+            ("redis://h/s?ca=a", "`ca`"),
         ] {
             let error = bad.parse::<Target>().unwrap_err().to_string();
             assert!(error.contains(why) && error.contains("dir:PATH"), "{bad}: {error}");

@@ -23,6 +23,7 @@ use std::time::Duration;
     nats://[USER:PASSWORD@]HOST[:PORT]/STREAM[?max_bytes=N&max_len=N&replicas=N]\n  \
     nats-kv://[USER:PASSWORD@]HOST[:PORT]/BUCKET[?replicas=N]\n  \
     redis://[USER:PASSWORD@]HOST[:PORT]/STREAM[?db=N&max_len=N]\n  \
+    tls://, tls-kv://, rediss://: the same with TLS, ?ca=FILE[&cert=FILE&key=FILE]\n  \
     dir:PATH")]
 pub struct FeedOf {
     #[command(flatten)]

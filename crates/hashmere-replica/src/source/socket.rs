@@ -2,7 +2,7 @@
 
 use super::address::{Place, Served};
 use super::failed::Failed;
-use super::tls::TlsStream;
+use super::tls::{self, TlsStream};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -37,7 +37,7 @@ impl Socket {
                 stream.set_read_timeout(Some(TIMEOUT))?;
                 stream.set_write_timeout(Some(TIMEOUT))?;
                 match is_tls {
-                    true => Stream::Tls(Box::new(TlsStream::open(served, host, stream)?)),
+                    true => Stream::Tls(Box::new(tls::connect(served, host, stream)?)),
                     false => Stream::Tcp(stream),
                 }
             }

@@ -10,11 +10,12 @@ use std::net::TcpStream;
 #[derive(Debug)]
 pub(super) struct TlsStream(Infallible);
 
-impl TlsStream {
-    pub fn open(_served: &Served, _host: &str, _socket: TcpStream) -> Result<TlsStream, Failed> {
-        Err(Failed::Final("this program was built without TLS".into()))
-    }
+/// Says so.
+pub(super) fn connect(_served: &Served, _host: &str, _socket: TcpStream) -> Result<TlsStream, Failed> {
+    Err(Failed::Final("this program was built without TLS".into()))
+}
 
+impl TlsStream {
     pub fn socket(&self) -> &TcpStream {
         match self.0 {}
     }

@@ -145,8 +145,8 @@ impl Sidecar {
         self.state.set(OF, &uuid).at(&self.state).map(drop)
     }
 
-    /// Forgets deletes that the feed of the store does not reach back to and that the other store does not need to learn
-    /// of, and keys that are gone without one.
+    /// Forgets deletes that the feed of the store does not reach back to and that the other store does not need to
+    /// learn of, and keys that are gone without one.
     pub fn prune(&self, store: &Store, other: &Store) -> Result<(), ReplicaError> {
         let oldest = hashmere_feed::info(store).map_or(0, |info| info.oldest);
         for pair in self.state.scan(Cursor::START, Filter::all()) {

@@ -1,13 +1,13 @@
 //! TLS by rustls over a socket that does not block.
 
 use crate::config::{Config, TlsFiles};
+use hashmere_tls::certificates;
 use mio::net::TcpStream;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use std::io::{self, IoSlice, Read, Write};
-use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Encrypted bytes that a connection may hold for a socket that takes none.
@@ -68,17 +68,6 @@ impl Acceptor {
         tls.set_buffer_limit(Some(HELD_MAX));
         Ok(TlsStream { tls, socket })
     }
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("cannot read certificates from {}: {error}", path.display());
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| failed(&error))?;
-    let all: Result<Vec<_>, _> = certificates.collect();
-    let all = all.map_err(|error| failed(&error))?;
-    if all.is_empty() {
-        return Err(failed(&"there are none"));
-    }
-    Ok(all)
 }
 
 /// A TLS connection.

@@ -23,8 +23,9 @@ use crate::sink::{Position, Sink, SinkError};
 use base64::engine::general_purpose::STANDARD as BASE64;
 use base64::Engine;
 use hashmere_feed::Event;
+use hashmere_tls::ClientTls;
 use serde_json::{json, Value as Json};
-use wire::Client;
+use wire::{Client, Login};
 
 /// The header with the position.
 const POSITION: &str = "Hashmere-Position";
@@ -64,6 +65,8 @@ pub struct NatsOptions {
     pub max_len: Option<u64>,
     /// Servers of a cluster that have it; 0: 1.
     pub replicas: u32,
+    /// TLS behind the server's greeting; `None`: none.
+    pub tls: Option<ClientTls>,
 }
 
 impl NatsOptions {
@@ -154,8 +157,8 @@ impl NatsSink {
         self.one_by_one |= std::mem::take(&mut self.repeated);
         (self.boundary, self.missing) = (self.number, [0; 2]);
         let options = &self.options;
-        let mut client =
-            Client::open(&options.host, options.port, options.user.as_deref(), options.password.as_deref())?;
+        let login = Login { user: options.user.as_deref(), password: options.password.as_deref() };
+        let mut client = Client::open(&options.host, options.port, &login, options.tls.as_ref())?;
         let mut info = client.ask(&format!("$JS.API.STREAM.INFO.{}", self.stream), &Json::Null)?;
         if info["error"]["code"].as_u64() == Some(404) {
             info = client.ask(&format!("$JS.API.STREAM.CREATE.{}", self.stream), &options.config())?;

@@ -2,6 +2,7 @@
 
 use crate::net::Connection;
 use crate::sink::SinkError;
+use hashmere_tls::ClientTls;
 use serde_json::{json, Value as Json};
 use std::io;
 
@@ -34,9 +35,16 @@ pub struct Reply {
 /// Numbers of requests are from here on; below are those of messages.
 const REQUESTS: u64 = 1 << 62;
 
+/// User and password; one alone is a token.
+#[derive(Debug)]
+pub struct Login<'a> {
+    pub user: Option<&'a str>,
+    pub password: Option<&'a str>,
+}
+
 impl Client {
     /// Connects and subscribes.
-    pub fn open(host: &str, port: u16, user: Option<&str>, password: Option<&str>) -> Result<Client, SinkError> {
+    pub fn open(host: &str, port: u16, login: &Login<'_>, tls: Option<&ClientTls>) -> Result<Client, SinkError> {
         let mut connection = Connection::open(host, port)?;
         let hello = connection.line()?;
         let info: Json = hello
@@ -46,14 +54,19 @@ impl Client {
         if info["headers"].as_bool() != Some(true) {
             return Err(SinkError::Refused("the server has no headers: NATS 2.2 or later is needed".into()));
         }
-        if info["tls_required"].as_bool() == Some(true) {
-            return Err(SinkError::Refused("the server demands TLS, which is not spoken here".into()));
+        match tls {
+            Some(tls) => connection = connection.secured(tls, host)?,
+            None if info["tls_required"].as_bool() == Some(true) => {
+                let text = "the server demands TLS: write tls://HOST/STREAM?ca=FILE, or tls-kv://";
+                return Err(SinkError::Refused(text.into()));
+            }
+            None => {}
         }
         let mut connect = json!({
             "verbose": false, "pedantic": false, "headers": true, "no_responders": true, "lang": "rust",
             "name": "hashmere feed", "version": env!("CARGO_PKG_VERSION"), "protocol": 1,
         });
-        match (user, password) {
+        match (login.user, login.password) {
             (Some(user), Some(password)) => {
                 connect["user"] = user.into();
                 connect["pass"] = password.into();
@@ -243,7 +256,7 @@ mod tests {
                 let _ = std::io::Read::read(&mut stream, &mut [0; 64]);
             }
         });
-        let mut client = Client::open("127.0.0.1", port, None, None).unwrap();
+        let mut client = Client::open("127.0.0.1", port, &Login { user: None, password: None }, None).unwrap();
         assert_eq!(client.max_payload, 100);
         assert_eq!(client.ask("q", &json!({"a": 1})).unwrap(), json!({"b": 2}));
         assert!(matches!(client.ask("x", &Json::Null), Err(SinkError::Refused(_))));

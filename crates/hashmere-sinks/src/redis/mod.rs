@@ -14,6 +14,7 @@ mod resp;
 use crate::net::Connection;
 use crate::sink::{Position, Sink, SinkError};
 use hashmere_feed::Event;
+use hashmere_tls::ClientTls;
 use resp::{argument, begin, command, Reply};
 
 /// Where the stream is, and how long it gets.
@@ -33,6 +34,8 @@ pub struct RedisOptions {
     pub stream: String,
     /// About how many entries the stream keeps (`MAXLEN ~`); `None`: all.
     pub max_len: Option<u64>,
+    /// TLS from the first byte; `None`: none.
+    pub tls: Option<ClientTls>,
 }
 
 impl RedisOptions {
@@ -93,6 +96,9 @@ impl RedisSink {
     fn connect(&mut self) -> Result<Option<Position>, SinkError> {
         self.under_way = None;
         let mut connection = Connection::open(&self.options.host, self.options.port)?;
+        if let Some(tls) = &self.options.tls {
+            connection = connection.secured(tls, &self.options.host)?;
+        }
         let database = self.options.database.to_string();
         let mut ask = |arguments: &[&[u8]]| -> Result<Reply, SinkError> {
             let mut out = Vec::new();

@@ -10,3 +10,4 @@ mod redis;
 mod restore;
 mod script;
 mod servers;
+mod tls;

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub struct Server {
     child: Child,
     pub port: u16,
+    /// Where it speaks TLS, if it does: NATS on the same port as without.
+    pub tls_port: Option<u16>,
     program: &'static str,
     scratch: Scratch,
 }
@@ -27,12 +29,36 @@ impl Server {
         Server::start("redis-server")
     }
 
+    /// One that wants certificates of its clients; also without TLS, for what the tests ask themselves. Certificates
+    /// and keys are in its folder. `None`, with a message: it or the openssl command cannot do that.
+    pub fn with_tls(program: &'static str) -> Option<Server> {
+        let mut server = match program {
+            "redis-server" => Server::redis(),
+            _ => Server::nats(),
+        };
+        server.kill();
+        for name in ["server", "client", "other"] {
+            if !certificate(server.scratch.path(), name) {
+                eprintln!("skipped: the openssl command is not installed (scripts/setup packages openssl)");
+                return None;
+            }
+        }
+        server.tls_port = Some(if program == "redis-server" { free_port() } else { server.port });
+        server.start_again();
+        Some(server)
+    }
+
+    /// The path of a file of its folder.
+    pub fn file(&self, name: &str) -> String {
+        self.scratch.path().join(name).display().to_string()
+    }
+
     fn start(program: &'static str) -> Server {
         // Another process may take a port before the server has it.
         for _ in 0..5 {
             let (scratch, port) = (Scratch::new("sinks"), free_port());
-            let child = spawn(program, &scratch, port);
-            let mut server = Server { child, port, program, scratch };
+            let child = spawn(program, &scratch, port, None);
+            let mut server = Server { child, port, tls_port: None, program, scratch };
             if server.is_up() {
                 return server;
             }
@@ -62,7 +88,7 @@ impl Server {
     }
 
     pub fn start_again(&mut self) {
-        self.child = spawn(self.program, &self.scratch, self.port);
+        self.child = spawn(self.program, &self.scratch, self.port, self.tls_port);
         assert!(self.is_up(), "{} does not start again", self.program);
     }
 
@@ -126,7 +152,17 @@ impl Drop for Server {
     }
 }
 
-fn spawn(program: &str, scratch: &Scratch, port: u16) -> Child {
+/// A certificate for localhost that has signed itself, and its key.
+fn certificate(folder: &std::path::Path, name: &str) -> bool {
+    let mut command = Command::new("openssl");
+    command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]);
+    command.args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]);
+    command.args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"]).arg(folder.join(format!("{name}.key")));
+    command.arg("-out").arg(folder.join(format!("{name}.pem"))).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn spawn(program: &str, scratch: &Scratch, port: u16, tls_port: Option<u16>) -> Child {
     let (folder, port) = (scratch.path().to_str().unwrap(), port.to_string());
     let mut command = Command::new(program);
     match program {
@@ -146,6 +182,28 @@ fn spawn(program: &str, scratch: &Scratch, port: u16) -> Child {
         ]),
         _ => command.args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd", folder]),
     };
+    if let Some(tls_port) = tls_port {
+        match program {
+            "redis-server" => {
+                command.args(["--tls-port", &tls_port.to_string(), "--tls-auth-clients", "yes"]);
+                for (option, file) in [("cert", "server.pem"), ("key", "server.key"), ("ca-cert", "client.pem")] {
+                    command.arg(format!("--tls-{option}-file")).arg(scratch.path().join(file));
+                }
+            }
+            _ => {
+                let file = |name: &str| scratch.path().join(name).display().to_string();
+                let text = format!(
+                    "allow_non_tls: true\ntls {{ cert_file: {:?}, key_file: {:?}, ca_file: {:?}, verify: true }}\n",
+                    file("server.pem"),
+                    file("server.key"),
+                    file("client.pem")
+                );
+                let config = scratch.path().join("nats.conf");
+                std::fs::write(&config, text).unwrap();
+                command.arg("-c").arg(config);
+            }
+        }
+    }
     let output = std::fs::File::options().create(true).append(true).open(scratch.path().join("output")).unwrap();
     command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
     command.spawn().unwrap_or_else(|error| panic!("{program}: {error}; `scripts/setup feed` installs it"))

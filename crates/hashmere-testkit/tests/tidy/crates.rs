@@ -36,16 +36,25 @@ const LAYERS: &[Layer] = &[
         ours: &["hashmere", "hashmere-engine", "hashmere-format", "hashmere-os"],
         others: Some(&["base64", "serde_json"]),
     },
+    Layer { name: "hashmere-tls", ours: &[], others: Some(&["rustls"]) },
     // Protocols are spoken directly: its lib.rs has the measurement.
     Layer {
         name: "hashmere-sinks",
-        ours: &["hashmere", "hashmere-feed", "hashmere-format", "hashmere-os"],
+        ours: &["hashmere", "hashmere-feed", "hashmere-format", "hashmere-os", "hashmere-tls"],
         others: Some(&["base64", "serde_json"]),
     },
     Layer {
         name: "hashmere-replica",
-        ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-format", "hashmere-mem", "hashmere-os"],
-        others: Some(&["rustls"]),
+        ours: &[
+            "hashmere",
+            "hashmere-engine",
+            "hashmere-feed",
+            "hashmere-format",
+            "hashmere-mem",
+            "hashmere-os",
+            "hashmere-tls",
+        ],
+        others: Some(&[]),
     },
     Layer {
         name: "hashmere-observe",
@@ -67,7 +76,15 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "hashmere-server",
-        ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-format", "hashmere-os", "hashmere-replica"],
+        ours: &[
+            "hashmere",
+            "hashmere-engine",
+            "hashmere-feed",
+            "hashmere-format",
+            "hashmere-os",
+            "hashmere-replica",
+            "hashmere-tls",
+        ],
         others: None,
     },
     Layer {
