@@ -75,6 +75,72 @@ fn text(rng: &mut Rng) -> Vec<u8> {
     input
 }
 
+/// Requests of clients of Redis, as words; some are inline.
+const REDIS: &[&str] = &[
+    "SET k abc",
+    "SET k abc NX GET",
+    "GET k",
+    "MGET k n none k",
+    "INCRBY n 7",
+    "INCRBYFLOAT n 0.5",
+    "APPEND k de",
+    "GETRANGE k 1 -1",
+    "MULTI",
+    "EXEC",
+    "DISCARD",
+    "WATCH k n",
+    "DEL k n",
+    "EXPIRE k 100 NX",
+    "PERSIST k",
+    "RENAME k n",
+    "KEYS *",
+    "SCAN 0 COUNT 5",
+    "DBSIZE",
+    "SUBSCRIBE a b",
+    "UNSUBSCRIBE",
+    "PUBLISH a hello",
+    "HELLO 3",
+    "HELLO 2",
+    "CLIENT REPLY SKIP",
+    "CLIENT SETNAME x",
+    "CLIENT LIST",
+    "RESET",
+    "COMMAND GETKEYS MSET a 1",
+    "CONFIG GET s*",
+    "NOSUCH a b",
+    "PING",
+    "QUIT",
+];
+
+fn redis(rng: &mut Rng) -> Vec<u8> {
+    let mut input = Vec::new();
+    for _ in 0..1 + rng.index(12) {
+        let words = REDIS[rng.index(REDIS.len())];
+        let mut request = match rng.index(5) {
+            0 => format!("{words}\r\n").into_bytes(),
+            _ => {
+                let words: Vec<&str> = words.split(' ').collect();
+                let each = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
+                format!("*{}\r\n{}", words.len(), each.collect::<String>()).into_bytes()
+            }
+        };
+        if rng.index(12) == 0 {
+            request = [&b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5000\r\n"[..], &[b'x'; 5000], b"\r\n"].concat();
+        }
+        if rng.index(5) == 0 {
+            let at = rng.index(request.len());
+            match rng.index(4) {
+                0 => drop(request.remove(at)),
+                1 => request.insert(at, rng.index(256) as u8),
+                2 => request[at] = b" \r\n09$*-\"\0"[rng.index(10)],
+                _ => request.truncate(at),
+            }
+        }
+        input.extend(request);
+    }
+    input
+}
+
 /// The opcode of the binary protocol that asks for statistics.
 const STAT: u8 = 0x10;
 
@@ -171,6 +237,11 @@ fn http(rng: &mut Rng) -> Vec<u8> {
 #[test]
 fn http_however_it_is_cut() {
     same_however_it_is_cut(Protocol::Http, "http", http);
+}
+
+#[test]
+fn redis_however_it_is_cut() {
+    same_however_it_is_cut(Protocol::Resp, "redis", redis);
 }
 
 /// Promise: a walk over the keys lets others go first after a stretch, also where no key passes. Catches: a listing

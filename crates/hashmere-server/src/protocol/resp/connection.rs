@@ -143,8 +143,12 @@ fn perform(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
         Found::UnknownSub => return refuse(client, turn, &unknown_sub(args)),
     };
     if !command.takes(args.count()) {
-        let text = format!("ERR wrong number of arguments for '{}' command", command.name);
-        return refuse(client, turn, &text);
+        let text = format!("wrong number of arguments for '{}' command", command.name);
+        if command.name == "exec" {
+            client.discard();
+            return refuse(client, turn, &format!("EXECABORT Transaction discarded because of: {text}"));
+        }
+        return refuse(client, turn, &format!("ERR {text}"));
     }
     if client.locked && !command.has(table::NO_AUTH) {
         return refuse(client, turn, "NOAUTH Authentication required.");

@@ -160,12 +160,16 @@ pub fn set(turn: &mut Turn<'_>, args: Args<'_>, _: usize, resp3: bool) -> Option
     let (key, value) = (args.at(1), args.at(2));
     let (mut verb, mut ttl) = (Verb::Set, Ttl::Never);
     if args.count() > 3 {
-        match options::read(args, 3, true, now_ms() as i64) {
-            Ok(options) if !options.present && !options.get && options.expires != Expires::Keep => {
+        let options = options::read(args, 3, true).and_then(|options| {
+            let expires = options.expires("set", now_ms() as i64)?;
+            Ok((options, expires))
+        });
+        match options {
+            Ok((options, expires)) if !options.present && !options.get && expires != Expires::Keep => {
                 if options.absent {
                     verb = Verb::Add;
                 }
-                if let Expires::At(at) = options.expires {
+                if let Expires::At(at) = expires {
                     ttl = ttl_at(at);
                 }
             }

@@ -30,8 +30,8 @@ pub const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
 pub const TOO_LARGE: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 /// A key that has to be there.
 pub const NO_SUCH_KEY: &str = "ERR no such key";
-/// From here on a time is never: the store has 48 bits for it.
-const FOREVER: i64 = 1 << 48;
+/// The latest time: the store has 48 bits for it.
+const LATEST: i64 = (1 << 48) - 1;
 
 /// Why a command is refused.
 #[derive(Debug)]
@@ -142,10 +142,7 @@ pub fn attributes_of(item: &Item) -> Attributes {
 
 /// An expiry at this time. Zero is none, so what is before 1970 is a millisecond behind it.
 pub fn ttl_at(at: i64) -> Ttl {
-    match at {
-        FOREVER.. => Ttl::Never,
-        at => Ttl::At(at.max(1) as u64),
-    }
+    Ttl::At(at.clamp(1, LATEST) as u64)
 }
 
 /// A number that a client sent.

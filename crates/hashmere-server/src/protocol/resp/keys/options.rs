@@ -17,22 +17,21 @@ pub enum Expires {
 }
 
 /// What `SET` and `GETEX` are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
     /// Only if the key is absent.
     pub absent: bool,
     /// Only if it is present.
     pub present: bool,
     /// Return the old value.
     pub get: bool,
-    /// The expiry.
-    pub expires: Expires,
-    /// The expiry was said as a time, not as a distance.
-    pub is_absolute: bool,
+    expires: Expires,
+    /// An expiry that is to be read yet.
+    said: Option<(Unit, &'a [u8])>,
 }
 
 /// How a word says a time.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unit {
     millis: bool,
     absolute: bool,
@@ -62,14 +61,12 @@ pub fn deadline(text: &[u8], millis: bool, absolute: bool, now: i64, command: &s
 }
 
 /// Reads the options from this argument on. `is_set`: of `SET`, else of `GETEX`.
-pub fn read(args: Args<'_>, first: usize, is_set: bool, now: i64) -> Result<Options, Fail> {
-    let mut options =
-        Options { absent: false, present: false, get: false, expires: Expires::Unsaid, is_absolute: false };
-    let mut said: Option<(Unit, &[u8])> = None;
+pub fn read(args: Args<'_>, first: usize, is_set: bool) -> Result<Options<'_>, Fail> {
+    let mut options = Options { absent: false, present: false, get: false, expires: Expires::Unsaid, said: None };
     let mut at = first;
     while at < args.count() {
         let word = args.at(at);
-        let no_time = said.is_none() && options.expires == Expires::Unsaid;
+        let no_time = options.said.is_none() && options.expires == Expires::Unsaid;
         match word.to_ascii_lowercase().as_slice() {
             b"nx" if is_set && !options.present => options.absent = true,
             b"xx" if is_set && !options.absent => options.present = true,
@@ -80,20 +77,26 @@ pub fn read(args: Args<'_>, first: usize, is_set: bool, now: i64) -> Result<Opti
             }
             _ => {
                 let unit = unit(word).ok_or(SYNTAX)?;
-                let same = said.is_some_and(|(before, _)| before == unit);
+                let same = options.said.is_some_and(|(before, _)| before == unit);
                 if at + 1 >= args.count() || !(no_time || same) {
                     return Err(SYNTAX.into());
                 }
-                said = Some((unit, args.at(at + 1)));
+                options.said = Some((unit, args.at(at + 1)));
                 at += 1;
             }
         }
         at += 1;
     }
-    if let Some((unit, text)) = said {
-        let command = if is_set { "set" } else { "getex" };
-        options.expires = Expires::At(deadline(text, unit.millis, unit.absolute, now, command)?);
-        options.is_absolute = unit.absolute;
-    }
     Ok(options)
+}
+
+impl Options<'_> {
+    /// The expiry, for this command at this time.
+    ///
+    /// # Errors
+    /// It is no number, or no time to come.
+    pub fn expires(&self, command: &str, now: i64) -> Result<Expires, Fail> {
+        let Some((unit, text)) = self.said else { return Ok(self.expires) };
+        Ok(Expires::At(deadline(text, unit.millis, unit.absolute, now, command)?))
+    }
 }

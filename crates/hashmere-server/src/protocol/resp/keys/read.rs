@@ -64,10 +64,10 @@ pub fn getdel(keys: &mut Keys<'_, '_>, args: Args<'_>, reply: &mut Reply<'_>) ->
 
 /// `GETEX key [EX seconds | PX milliseconds | EXAT time | PXAT time | PERSIST]`.
 pub fn getex(keys: &mut Keys<'_, '_>, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fail> {
-    let options = options::read(args, 2, false, keys.now)?;
+    let options = options::read(args, 2, false)?;
     let item = keys.read(args.at(1))?;
     if let Some(item) = &item {
-        match options.expires {
+        match options.expires("getex", keys.now)? {
             Expires::At(at) if at <= keys.now => keys.delete(args.at(1))?,
             Expires::At(at) => keys.expire(args.at(1), ttl_at(at))?,
             Expires::Never if item.metadata.expires_at_ms.is_some() => keys.expire(args.at(1), Ttl::Never)?,

@@ -8,7 +8,8 @@ use hashmere::{Attributes, Ttl};
 
 /// `SET key value [options]`.
 pub fn set(keys: &mut Keys<'_, '_>, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fail> {
-    let options = options::read(args, 3, true, keys.now)?;
+    let options = options::read(args, 3, true)?;
+    let expires = options.expires("set", keys.now)?;
     let (key, value) = (args.at(1), args.at(2));
     let old = match options.get {
         true => keys.read(key)?,
@@ -21,7 +22,7 @@ pub fn set(keys: &mut Keys<'_, '_>, args: Args<'_>, reply: &mut Reply<'_>) -> Re
         }
         return Ok(());
     }
-    let ttl = match options.expires {
+    let ttl = match expires {
         Expires::At(at) => ttl_at(at),
         Expires::Keep => old.as_ref().map_or(Ttl::Never, |old| attributes_of(old).ttl),
         Expires::Unsaid | Expires::Never => Ttl::Never,
