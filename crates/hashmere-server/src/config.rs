@@ -182,9 +182,7 @@ impl Protocol {
     pub(crate) fn too_many_connections(self) -> &'static [u8] {
         match self {
             Protocol::Memcached | Protocol::Text | Protocol::Binary => b"ERROR Too many open connections\r\n",
-            Protocol::Http => {
-                b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-            }
+            Protocol::Http => b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
         }
     }
 }

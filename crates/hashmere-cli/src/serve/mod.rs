@@ -281,11 +281,7 @@ impl Serve {
             sasl: self.enable_sasl,
             tls: self.tls(&extended)?,
             delimiter,
-            http: HttpOptions {
-                token: self.http_token.clone(),
-                write: self.http_write,
-                hosts: self.http_host.clone(),
-            },
+            http: HttpOptions { token: self.http_token.clone(), write: self.http_write, hosts: self.http_host.clone() },
             user: self.user.clone(),
         })
     }

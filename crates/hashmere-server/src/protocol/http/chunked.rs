@@ -82,9 +82,9 @@ fn line(input: &[u8], at: usize) -> Result<Option<(u64, usize)>, Refusal> {
     if !is_ended || !(1..=15).contains(&digits) || line.contains(&b'\r') {
         return Err(bad());
     }
-    let number = line[..digits].iter().fold(0, |number, digit| {
-        number << 4 | u64::from(char::from(*digit).to_digit(16).unwrap_or_default())
-    });
+    let number = line[..digits]
+        .iter()
+        .fold(0, |number, digit| number << 4 | u64::from(char::from(*digit).to_digit(16).unwrap_or_default()));
     Ok(Some((number, at + end + 1)))
 }
 
@@ -112,14 +112,25 @@ mod tests {
     #[test]
     fn what_is_no_chunk_is_refused() {
         let status = |text: &[u8]| Chunks::default().read(text, 100).map_err(|refusal| refusal.status);
-        for bad in
-            ["x\r\n", "\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", "1\n", "1\r\naXX", "0\r\nA: b\r\n\r\n", "fffffffffffffffff\r\n"]
-        {
+        for bad in [
+            "x\r\n",
+            "\r\n",
+            "-1\r\n",
+            "+1\r\n",
+            "0x1\r\n",
+            "1\n",
+            "1\r\naXX",
+            "0\r\nA: b\r\n\r\n",
+            "fffffffffffffffff\r\n",
+        ] {
             assert_eq!(status(bad.as_bytes()), Err(400), "{bad}");
         }
         assert_eq!(status(&[b'1'; LINE_MAX]), Err(400));
         assert_eq!((status(b"65\r\n"), status(b"fffffffffffffff\r\n")), (Err(413), Err(413)));
         assert_eq!(Chunks::default().read(&b"1\r\na\r\n".repeat(50_000), 1 << 20).map_err(|r| r.status), Err(413));
-        assert_eq!((status(b""), status(b"1"), status(b"0\r\n")), (Ok(Read::More(0)), Ok(Read::More(0)), Ok(Read::More(5))));
+        assert_eq!(
+            (status(b""), status(b"1"), status(b"0\r\n")),
+            (Ok(Read::More(0)), Ok(Read::More(0)), Ok(Read::More(5)))
+        );
     }
 }

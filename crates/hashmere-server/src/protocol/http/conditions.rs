@@ -147,15 +147,24 @@ mod tests {
         let read = |matches: Option<&'static str>, none: Option<&'static str>| {
             of_read(&with(matches.map(str::as_bytes), none.map(str::as_bytes)), 7)
         };
-        assert_eq!((read(Some("\"7\""), None), read(Some("\"6\", \"7\""), None), read(Some("*"), None)), (None, None, None));
+        assert_eq!(
+            (read(Some("\"7\""), None), read(Some("\"6\", \"7\""), None), read(Some("*"), None)),
+            (None, None, None)
+        );
         assert_eq!((read(Some("W/\"7\""), None), read(Some("7"), None)), (Some(412), Some(412)));
-        assert_eq!((read(None, Some("W/\"7\"")), read(None, Some("*")), read(None, Some("\"8\""))), (Some(304), Some(304), None));
+        assert_eq!(
+            (read(None, Some("W/\"7\"")), read(None, Some("*")), read(None, Some("\"8\""))),
+            (Some(304), Some(304), None)
+        );
         let change = |matches: Option<&'static str>, none: Option<&'static str>| {
             demand(&with(matches.map(str::as_bytes), none.map(str::as_bytes))).map_err(|refusal| refusal.status)
         };
         assert_eq!(change(Some("\"7\""), None), Ok(Demand::Version(7)));
         assert_eq!((change(Some("*"), None), change(None, Some("*"))), (Ok(Demand::Present), Ok(Demand::Absent)));
-        assert_eq!((change(Some("W/\"7\""), None), change(Some("\"x\""), None)), (Ok(Demand::Impossible), Ok(Demand::Impossible)));
+        assert_eq!(
+            (change(Some("W/\"7\""), None), change(Some("\"x\""), None)),
+            (Ok(Demand::Impossible), Ok(Demand::Impossible))
+        );
         assert_eq!((change(Some("\"1\", \"2\""), None), change(None, Some("\"1\""))), (Err(400), Err(400)));
     }
 }

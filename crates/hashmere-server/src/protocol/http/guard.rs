@@ -11,7 +11,10 @@ pub fn check(server: &Server, head: &Head<'_>, is_page: bool) -> Result<(), Refu
     let host = match head.fields.host {
         Some(host) if is_ours(host, &server.config.http.hosts) => host,
         Some(_) => {
-            return Err(Refusal::new(421, "this server has no such name: give it with --http-host, or use the IP address"))
+            return Err(Refusal::new(
+                421,
+                "this server has no such name: give it with --http-host, or use the IP address",
+            ))
         }
         None if head.is_old => b"",
         None => return Err(Refusal::new(400, "a request of HTTP/1.1 has a Host")),
@@ -74,12 +77,25 @@ mod tests {
     #[test]
     fn hosts_that_cannot_be_rebound() {
         let names = ["Cache.example".to_string()];
-        for good in ["127.0.0.1", "127.0.0.1:80", "[::1]:8080", "[::1]", "localhost:1", "LOCALHOST", "cache.example:9"] {
+        for good in ["127.0.0.1", "127.0.0.1:80", "[::1]:8080", "[::1]", "localhost:1", "LOCALHOST", "cache.example:9"]
+        {
             assert!(is_ours(good.as_bytes(), &names), "{good}");
         }
         for bad in [
-            "", "evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "cache.example.",
-            "127.0.0.1:80:80", "[::1", "[::1]x", "[127.0.0.1]", "localhost:port", "user@localhost", "127.1", ":80",
+            "",
+            "evil.example",
+            "evil.example:80",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "cache.example.",
+            "127.0.0.1:80:80",
+            "[::1",
+            "[::1]x",
+            "[127.0.0.1]",
+            "localhost:port",
+            "user@localhost",
+            "127.1",
+            ":80",
         ] {
             assert!(!is_ours(bad.as_bytes(), &names), "{bad}");
         }

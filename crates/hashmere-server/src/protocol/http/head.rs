@@ -125,7 +125,11 @@ pub fn end_of_head(input: &[u8], scanned: &mut usize) -> Result<Option<usize>, R
         return Ok(None);
     }
     let is_line = memchr::memchr(b'\n', seen).is_none();
-    Err(if is_line { Refusal::new(414, "the target is too long") } else { Refusal::new(431, "the headers are too long") })
+    Err(if is_line {
+        Refusal::new(414, "the target is too long")
+    } else {
+        Refusal::new(431, "the headers are too long")
+    })
 }
 
 impl<'a> Head<'a> {

@@ -244,7 +244,14 @@ impl Http {
 
     /// Refuses a request before its body was read. The body is skipped, unless the client may not send it, or it is not
     /// known where it ends.
-    fn refuse_early(&mut self, turn: &mut Turn<'_>, head: &Head<'_>, refusal: &Refusal, input: &[u8], end: usize) -> Step {
+    fn refuse_early(
+        &mut self,
+        turn: &mut Turn<'_>,
+        head: &Head<'_>,
+        refusal: &Refusal,
+        input: &[u8],
+        end: usize,
+    ) -> Step {
         let length = match head.body {
             Body::None => Some(0),
             Body::Length(length) if length <= SKIP_MAX && !head.expects => Some(length),

@@ -292,7 +292,10 @@ mod tests {
             Ok(Ttl::After(time)) => Some(time.as_millis() as u64),
             _ => None,
         };
-        assert_eq!((millis("60"), millis("0.5"), millis("1.25"), millis("2.007")), (Some(60_000), Some(500), Some(1250), Some(2007)));
+        assert_eq!(
+            (millis("60"), millis("0.5"), millis("1.25"), millis("2.007")),
+            (Some(60_000), Some(500), Some(1250), Some(2007))
+        );
         assert!(matches!(parse_ttl(b"99999999999999"), Ok(Ttl::Never)));
         for bad in ["", "-1", "1.", ".5", "1.2345", "1e3", "1 ", "never", "+1"] {
             assert!(parse_ttl(bad.as_bytes()).is_err(), "{bad}");

@@ -63,7 +63,7 @@ fn processes(stats: &Stats) -> Vec<Value> {
             "since_ms": threads.iter().map(|client| client.since_ms).min(),
             "hits": sum(|client| client.hits), "misses": sum(|client| client.misses),
             "sets": sum(|client| client.sets), "deletes": sum(|client| client.deletes),
-            "pins": sum(|client| client.pins as u64),
+            "pins": sum(|client| client.pins),
         })
     });
     shown.collect()

@@ -28,16 +28,25 @@ fn replies_byte_for_byte_in_order() {
         GET /store/never HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let expected = [
         format!("HTTP/1.1 201 Created\r\nDate: ..\r\n{ALWAYS}ETag: ..\r\nContent-Length: 0\r\n\r\n"),
-        format!("HTTP/1.1 200 OK\r\nDate: ..\r\n{ALWAYS}ETag: ..\r\nX-Hashmere-Flags: 7\r\n\
-            Content-Type: application/octet-stream\r\nContent-Length: 5\r\n\r\nhello"),
+        format!(
+            "HTTP/1.1 200 OK\r\nDate: ..\r\n{ALWAYS}ETag: ..\r\nX-Hashmere-Flags: 7\r\n\
+            Content-Type: application/octet-stream\r\nContent-Length: 5\r\n\r\nhello"
+        ),
         format!("HTTP/1.1 204 No Content\r\nDate: ..\r\n{ALWAYS}ETag: ..\r\n\r\n"),
-        format!("HTTP/1.1 200 OK\r\nDate: ..\r\n{ALWAYS}ETag: ..\r\nAccept-Ranges: bytes\r\n\
-            Content-Type: application/octet-stream\r\nContent-Length: 3\r\n\r\n"),
+        format!(
+            "HTTP/1.1 200 OK\r\nDate: ..\r\n{ALWAYS}ETag: ..\r\nAccept-Ranges: bytes\r\n\
+            Content-Type: application/octet-stream\r\nContent-Length: 3\r\n\r\n"
+        ),
         format!("HTTP/1.1 204 No Content\r\nDate: ..\r\n{ALWAYS}\r\n"),
-        format!("HTTP/1.1 404 Not Found\r\nDate: ..\r\nConnection: close\r\n{ALWAYS}\
-            Content-Type: text/plain; charset=utf-8\r\nContent-Length: 12\r\n\r\nno such key\n"),
+        format!(
+            "HTTP/1.1 404 Not Found\r\nDate: ..\r\nConnection: close\r\n{ALWAYS}\
+            Content-Type: text/plain; charset=utf-8\r\nContent-Length: 12\r\n\r\nno such key\n"
+        ),
     ];
-    assert_eq!(plain(&http.raw(requests).replace("helloHTTP", "hello\r\nHTTP")).replace("hello\r\n", "hello"), expected.concat());
+    assert_eq!(
+        plain(&http.raw(requests).replace("helloHTTP", "hello\r\nHTTP")).replace("hello\r\n", "hello"),
+        expected.concat()
+    );
 }
 
 #[test]
@@ -46,12 +55,17 @@ fn changes_are_atomic_at_a_version() {
     assert_eq!(http.status("PUT /store/k", "If-Match: *\r\n", "x"), 412);
     assert_eq!(http.status("DELETE /store/k", "If-Match: *\r\n", ""), 412);
     assert_eq!(http.status("POST /store/k", "", "1"), 201);
-    assert_eq!((http.status("POST /store/k", "", "2"), http.status("PUT /store/k", "If-None-Match: *\r\n", "2")), (409, 412));
+    assert_eq!(
+        (http.status("POST /store/k", "", "2"), http.status("PUT /store/k", "If-None-Match: *\r\n", "2")),
+        (409, 412)
+    );
     let tag = http.ask("GET /store/k", "", "").header("ETag").unwrap().to_string();
     assert_eq!(http.status("GET /store/k", &format!("If-None-Match: \"1\", W/{tag}\r\n"), ""), 304);
     assert_eq!(http.status("GET /store/k", &format!("If-Match: {tag}\r\n"), ""), 200);
     assert_eq!(http.status("GET /store/k", "If-Match: \"1\"\r\n", ""), 412);
-    for (weak, status) in [(format!("W/{tag}"), 412), ("\"0\"".into(), 412), ("\"x\"".into(), 412), (format!("{tag}, \"1\""), 400)] {
+    for (weak, status) in
+        [(format!("W/{tag}"), 412), ("\"0\"".into(), 412), ("\"x\"".into(), 412), (format!("{tag}, \"1\""), 400)]
+    {
         assert_eq!(http.status("PUT /store/k", &format!("If-Match: {weak}\r\n"), "3"), status, "{weak}");
         assert_eq!(http.status("DELETE /store/k", &format!("If-Match: {weak}\r\n"), ""), status, "{weak}");
     }
@@ -79,14 +93,20 @@ fn time_to_live_and_flags_are_those_of_memcached() {
     assert!((900.0..=1000.5).contains(&ttl), "{ttl}");
     memcached.ask("set m 3 0 2\r\nhi\r\n");
     let reply = http.ask("GET /store/m", "", "");
-    assert_eq!((reply.body.as_str(), reply.header("X-Hashmere-Flags"), reply.header("X-Hashmere-TTL")), ("hi", Some("3"), None));
+    assert_eq!(
+        (reply.body.as_str(), reply.header("X-Hashmere-Flags"), reply.header("X-Hashmere-TTL")),
+        ("hi", Some("3"), None)
+    );
     for bad in ["X-Hashmere-TTL: -1", "X-Hashmere-TTL: soon", "X-Hashmere-Flags: 4294967296", "X-Hashmere-Flags: -1"] {
         assert_eq!(http.status("PUT /store/k", &format!("{bad}\r\n"), "w"), 400, "{bad}");
     }
     // The placeholder of a lease is an absent key.
     assert!(memcached.ask("lease-get l\r\n").starts_with("LVALUE l "));
     assert_eq!((http.status("GET /store/l", "", ""), http.status("HEAD /store/l", "", "")), (404, 404));
-    assert_eq!((http.status("DELETE /store/l", "If-Match: \"5\"\r\n", ""), http.status("POST /store/l", "", "x")), (412, 201));
+    assert_eq!(
+        (http.status("DELETE /store/l", "If-Match: \"5\"\r\n", ""), http.status("POST /store/l", "", "x")),
+        (412, 201)
+    );
 }
 
 #[test]
@@ -126,7 +146,8 @@ fn listings_go_on_from_their_cursor() {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     for _ in 0..100 {
         let reply = http.ask(&format!("GET /store/?prefix=p%2F&limit=7{cursor}"), "", "");
-        let keys: Vec<&str> = reply.body.split("\"key\":\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let keys: Vec<&str> =
+            reply.body.split("\"key\":\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
         assert!(keys.len() <= 7);
         found.extend(keys.iter().map(ToString::to_string));
         match reply.body.split_once("\"cursor\":\"") {
@@ -145,8 +166,17 @@ fn listings_go_on_from_their_cursor() {
 fn a_bulk_request_is_done_whole_or_not_at_all() {
     let http = Http::start(&["--http-write"]);
     let json = "Content-Type: application/json; charset=utf-8\r\n";
-    let reply = http.ask("POST /bulk", json, r#"[{"op":"set","key":"a","value_base64":"/wA="},{"op":"get","key":"a"},{"op":"incr","key":"n","initial":3}]"#);
-    assert!(reply.status == 200 && reply.body.contains(r#""value_base64":"/wA=""#) && reply.body.contains(r#"{"number":3}"#), "{reply:?}");
+    let reply = http.ask(
+        "POST /bulk",
+        json,
+        r#"[{"op":"set","key":"a","value_base64":"/wA="},{"op":"get","key":"a"},{"op":"incr","key":"n","initial":3}]"#,
+    );
+    assert!(
+        reply.status == 200
+            && reply.body.contains(r#""value_base64":"/wA=""#)
+            && reply.body.contains(r#"{"number":3}"#),
+        "{reply:?}"
+    );
     for (body, status) in [
         (r#"[{"op":"set","key":"x","value":"1"},{"op":"frob","key":"y"}]"#, 400),
         (r#"[{"op":"set","key":"x","value":"1"},{"op":"incr","key":"a"}]"#, 409),

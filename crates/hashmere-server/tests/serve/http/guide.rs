@@ -33,7 +33,8 @@ fn examples_of_the_guide() {
     let commands = examples.iter().map(|(command, _)| format!("{command}\nprintf '{END}'\n")).collect::<String>();
     let script = commands.replace("localhost:8080", &format!("127.0.0.1:{}", http.port()));
     // Its progress meter, which it shows where the output is no terminal.
-    let done = Command::new("bash").args(["-c", &format!("curl() {{ command curl -s \"$@\"; }}\n{script}")]).output().unwrap();
+    let done =
+        Command::new("bash").args(["-c", &format!("curl() {{ command curl -s \"$@\"; }}\n{script}")]).output().unwrap();
     let output = String::from_utf8(done.stdout).unwrap();
     assert_eq!(output.matches(END).count(), examples.len(), "{}", String::from_utf8_lossy(&done.stderr));
     for ((command, expected), said) in examples.iter().zip(output.split(END)) {

@@ -36,7 +36,8 @@ fn what_can_be_read_in_two_ways_is_refused() {
         ("Content-Length: 99999999\r\n", "", 413),
         ("Expect: 200-ok\r\nContent-Length: 1\r\n", "x", 417),
     ] {
-        let answer = http.raw(format!("PUT /store/k HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}\r\n{body}{behind}"));
+        let answer = http
+            .raw(format!("PUT /store/k HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}\r\n{body}{behind}"));
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{head:?} {body:?}: {answer}");
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{head:?} {body:?}: {answer}");
     }
@@ -86,22 +87,50 @@ fn other_sites_are_refused() {
         assert!(!answer.contains("Access-Control-"), "{answer}");
         answer[9..12].parse::<u16>().unwrap()
     };
-    for target in ["GET /store/k", "GET /store/", "GET /api/stats", "GET /metrics", "HEAD /changes", "PUT /store/k", "DELETE /store/k"] {
-        for host in ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x"] {
+    for target in [
+        "GET /store/k",
+        "GET /store/",
+        "GET /api/stats",
+        "GET /metrics",
+        "HEAD /changes",
+        "PUT /store/k",
+        "DELETE /store/k",
+    ] {
+        for host in
+            ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x"]
+        {
             assert_eq!(with(target, &format!("Host: {host}\r\n")), 421, "{target} {host}");
         }
-        for other in ["Origin: http://evil.example", "Origin: null", "Origin: http://localhost:1", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"] {
+        for other in [
+            "Origin: http://evil.example",
+            "Origin: null",
+            "Origin: http://localhost:1",
+            "Sec-Fetch-Site: cross-site",
+            "Sec-Fetch-Site: same-site",
+        ] {
             assert_eq!(with(target, &format!("Host: localhost\r\n{other}\r\n")), 403, "{target} {other}");
         }
     }
     assert_eq!(with("GET /", "Host: evil.example\r\n"), 421);
     assert_eq!(with("GET /store/k", "Host: localhost\r\n"), 404);
     // Its own pages may ask, and what is no browser.
-    assert_eq!(with("PUT /store/k", "Host: cache.example:80\r\nOrigin: https://cache.example:80\r\nSec-Fetch-Site: same-origin\r\n"), 201);
+    assert_eq!(
+        with(
+            "PUT /store/k",
+            "Host: cache.example:80\r\nOrigin: https://cache.example:80\r\nSec-Fetch-Site: same-origin\r\n"
+        ),
+        201
+    );
     // A link from another site shows the page, which has no data.
     assert_eq!(with("GET /", "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n"), 200);
     let page = http.ask("GET /", "", "");
-    for header in ["default-src 'none'; script-src 'self'", "frame-ancestors 'none'", "X-Frame-Options: DENY", "Referrer-Policy: no-referrer", "nosniff"] {
+    for header in [
+        "default-src 'none'; script-src 'self'",
+        "frame-ancestors 'none'",
+        "X-Frame-Options: DENY",
+        "Referrer-Policy: no-referrer",
+        "nosniff",
+    ] {
         assert!(page.head.contains(header), "{header}: {}", page.head);
     }
     for outside in ["http://", "https://", "//cdn", "onclick=", "style=\"", "<script>"] {
@@ -120,7 +149,14 @@ fn changes_need_an_option_and_data_need_the_token() {
         "PUT /store/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 27\r\n\r\nGET /metrics HTTP/1.1\r\n\r\nxx\
         GET /store/k HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     );
-    assert_eq!((answer.matches("HTTP/1.1 403").count(), answer.matches("HTTP/1.1 404").count(), answer.matches("HTTP/1.1").count()), (1, 1, 2));
+    assert_eq!(
+        (
+            answer.matches("HTTP/1.1 403").count(),
+            answer.matches("HTTP/1.1 404").count(),
+            answer.matches("HTTP/1.1").count()
+        ),
+        (1, 1, 2)
+    );
 
     let scratch = Scratch::new("token");
     let file = scratch.path().join("token");
@@ -128,9 +164,17 @@ fn changes_need_an_option_and_data_need_the_token() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let http = Http::start(&["--http-write", "--http-token", file.to_str().unwrap()]);
     let with = |line: &str, header: &str| http.status(line, header, if line.starts_with('P') { "x" } else { "" });
-    for line in
-        ["GET /store/k", "GET /store/", "PUT /store/k", "POST /bulk", "DELETE /store/k", "GET /metrics", "GET /api/stats", "GET /changes", "GET /none"]
-    {
+    for line in [
+        "GET /store/k",
+        "GET /store/",
+        "PUT /store/k",
+        "POST /bulk",
+        "DELETE /store/k",
+        "GET /metrics",
+        "GET /api/stats",
+        "GET /changes",
+        "GET /none",
+    ] {
         for scheme in ["", "Bearer 0123456789abcdeg", "Bearer 0123456789abcde", "Bearer", "Basic 0123456789abcdef"] {
             let header = if scheme.is_empty() { String::new() } else { format!("Authorization: {scheme}\r\n") };
             assert_eq!(with(line, &header), 401, "{line} {scheme}");
@@ -151,7 +195,9 @@ fn changes_need_an_option_and_data_need_the_token() {
 fn expectations_are_answered_before_the_body() {
     let http = Http::start(&["--http-write"]);
     let head = |key: &str, length: usize| {
-        format!("PUT /store/{key} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n")
+        format!(
+            "PUT /store/{key} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
+        )
     };
     let mut client = http.connect();
     client.send(head("k", 3).as_bytes());
@@ -169,8 +215,11 @@ fn slow_requests_have_a_deadline_and_hold_nothing_up() {
     const CLIENTS: usize = 200;
     let http = Http::start(&["--http-write", "-c", "1000"]);
     let before = http.server.memory("RssAnon:");
-    let beginnings: [&[u8]; 3] =
-        [b"GET /store/k", b"PUT /store/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nabc", b"GET / HTTP/1.1\r\nX: "];
+    let beginnings: [&[u8]; 3] = [
+        b"GET /store/k",
+        b"PUT /store/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nabc",
+        b"GET / HTTP/1.1\r\nX: ",
+    ];
     let mut clients: Vec<_> = (0..CLIENTS).map(|_| http.connect()).collect();
     for (i, client) in clients.iter_mut().enumerate() {
         client.send(beginnings[i % 3]);
@@ -222,12 +271,18 @@ fn what_fits_no_other_option_is_refused_at_the_start() {
         let config = Config { endpoints: vec![endpoint], http, accounts, ..Config::default() };
         hashmere_server::serve(config, || Err("not reached".to_string()), |_, _| {}).unwrap_err()
     };
-    assert!(refused([0, 0, 0, 0], true, None).contains("--http-write on an address of other machines needs --http-token"));
+    assert!(
+        refused([0, 0, 0, 0], true, None).contains("--http-write on an address of other machines needs --http-token")
+    );
     assert!(refused([127, 0, 0, 1], false, Some("/none")).contains("--http needs --http-token"));
     assert_eq!(refused([0, 0, 0, 0], false, None), "not reached");
     let scratch = Scratch::new("token");
     let file = scratch.path().join("token");
-    for (text, mode, why) in [("0123456789abcdef", 0o644, "every user may read it"), ("short", 0o600, "at least 16"), ("0123456789 abcdef", 0o600, "no spaces")] {
+    for (text, mode, why) in [
+        ("0123456789abcdef", 0o644, "every user may read it"),
+        ("short", 0o600, "at least 16"),
+        ("0123456789 abcdef", 0o600, "no spaces"),
+    ] {
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
         let http = HttpOptions { token: Some(file.clone()), ..HttpOptions::default() };

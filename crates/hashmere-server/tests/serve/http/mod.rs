@@ -42,10 +42,15 @@ impl Http {
 
     /// One request of `METHOD TARGET`, with further headers, each with its ending, and a body.
     pub fn ask(&self, line: &str, headers: &str, body: &str) -> Reply {
-        let length = if body.is_empty() && !line.starts_with('P') { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
-        Reply::of(&self.raw(format!(
-            "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}{length}\r\n{body}"
-        )))
+        let length = if body.is_empty() && !line.starts_with('P') {
+            String::new()
+        } else {
+            format!("Content-Length: {}\r\n", body.len())
+        };
+        Reply::of(
+            &self
+                .raw(format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}{length}\r\n{body}")),
+        )
     }
 
     pub fn status(&self, line: &str, headers: &str, body: &str) -> u16 {

@@ -53,7 +53,10 @@ fn families_are_described_once_and_count() {
     assert_eq!(types.len(), all);
     let open = http.ask("GET /metrics", "Accept: application/openmetrics-text; version=1.0.0\r\n", "");
     assert_eq!(open.header("Content-Type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
-    assert!(open.body.ends_with("# EOF\n") && open.body.contains("# TYPE hashmere_store_sets counter\nhashmere_store_sets_total"));
+    assert!(
+        open.body.ends_with("# EOF\n")
+            && open.body.contains("# TYPE hashmere_store_sets counter\nhashmere_store_sets_total")
+    );
     if has_prometheus() {
         promtool(&["check", "metrics"], &text.body);
     }
@@ -65,7 +68,8 @@ fn rules_name_what_is_there() {
     let metrics = http.ask("GET /metrics", "", "").body;
     for file in ["alerts.yml", "grafana.json"] {
         let text = std::fs::read_to_string(Path::new(PACKAGING).join(file)).unwrap();
-        let names = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| word.starts_with("hashmere_"));
+        let names =
+            text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| word.starts_with("hashmere_"));
         let mut count = 0;
         for name in names {
             count += 1;
