@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 /// Print the figures of stores as metrics for Prometheus, without a server.
 ///
-/// For a textfile collector, or a program that is run by the scraper. Each store has its name as a label, or its path if
-/// two have the same name.
+/// For a textfile collector, or a program that is run by the scraper. Each store has its name as a label, or its path
+/// if two have the same name.
 #[derive(Args, Debug)]
 pub struct Metrics {
     /// Names of the stores, or paths

@@ -135,7 +135,8 @@ pub struct Serve {
     /// Allow changes over HTTP; on an address of other machines only with a token
     #[arg(long)]
     http_write: bool,
-    /// Name of this server that HTTP clients may use, beside IP addresses and localhost; several, or with commas between
+    /// Name of this server that HTTP clients may use, beside IP addresses and localhost; several, or with commas
+    /// between
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     http_host: Vec<String>,
     /// UDP port: only 0, there is no UDP

@@ -12,6 +12,7 @@ mod conditions;
 mod feed;
 mod listing;
 mod log;
+mod metrics;
 mod observe;
 mod queue;
 mod records;

@@ -71,6 +71,8 @@ fn options_of_memcached() {
         (&["-I", "10"], "(-I) must be"),
         (&["-D", "ab"], "(-D) must be one character"),
         (&["-o", "nonsense"], "unknown option -o nonsense"),
+        (&["--http", "127.0.0.1"], "(--http) needs a port"),
+        (&["--http-write"], "need --http ADDRESS"),
     ] {
         let (code, text) = refused(&[&["-p", "-1", "-l", "127.0.0.1"], arguments].concat());
         assert!(code == Some(2) && text.contains(said), "{arguments:?}: {code:?} {text}");

@@ -24,8 +24,8 @@ use worker::Worker;
 const OTHER_FILES: u64 = 64;
 
 /// Serves a store until SIGTERM, SIGINT or the `shutdown` command; then lets clients take the replies that are on their
-/// way. SIGHUP reads accounts, token and certificates again. `open` opens the store, as the user that the server becomes.
-/// `ready` is called once every socket listens, with the store and their addresses.
+/// way. SIGHUP reads accounts, token and certificates again. `open` opens the store, as the user that the server
+/// becomes. `ready` is called once every socket listens, with the store and their addresses.
 ///
 /// # Errors
 /// A socket that cannot be opened, a file that cannot be read, in words; and what `open` says.

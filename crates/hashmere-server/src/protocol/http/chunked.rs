@@ -34,7 +34,7 @@ impl Chunks {
             }
             let Some((len, start)) = line(input, self.at)? else { return Ok(Read::More(0)) };
             if len == 0 {
-                // Trailers are not read by anyone here.
+                // No resource has a use for trailers.
                 return match input.get(start..start + 2) {
                     Some(b"\r\n") => Ok(Read::End(start + 2)),
                     Some(_) => Err(Refusal::new(400, "a body in chunks has no trailers here")),

@@ -35,7 +35,7 @@ impl Http {
     pub fn raw(&self, request: impl AsRef<[u8]>) -> String {
         let mut client = self.connect();
         client.send(request.as_ref());
-        let (answer, open) = client.until(b"never");
+        let (answer, open) = client.until(b"\x01no byte of any reply\x01");
         assert!(!open);
         String::from_utf8_lossy(&answer).into_owned()
     }

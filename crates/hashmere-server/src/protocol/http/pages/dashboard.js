@@ -64,7 +64,7 @@ function draw(id) {
     cursor: { y: false },
     scales: { y: { range: chart.range || ((plot, low, high) => [0, high > 0 ? high * 1.1 : 1]) } },
     axes: [
-      { ...axis, space: 80, values: (plot, ticks) => ticks.map(clock) },
+      { ...axis, space: 80, size: 30, values: (plot, ticks) => ticks.map(clock) },
       { ...axis, size: 68, values: (plot, ticks) => ticks.map(chart.show), ...(chart.steps && { incrs: chart.steps }) },
     ],
     series: [{ label: 'time', value: (plot, second) => (second == null ? '-' : clock(second)) }, ...chart.series.map((label, i) => ({
