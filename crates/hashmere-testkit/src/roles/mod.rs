@@ -10,7 +10,7 @@ mod fork;
 mod hammer;
 mod last_close;
 pub mod lock;
-mod log;
+pub mod log;
 mod many;
 pub mod mix;
 mod opener;
