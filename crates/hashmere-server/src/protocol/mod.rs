@@ -1,6 +1,6 @@
-//! The three protocols of memcached, and that of Redis. Each folder parses requests (`parse.rs`: byte slices only, no socket, clock or
-//! store), performs them on the store through `commands`, and writes the replies (`reply.rs`). This file has what they
-//! share.
+//! The three protocols of memcached, and that of Redis. Each folder parses requests (`parse.rs`: byte slices only, no
+//! socket, clock or store), performs them on the store through `commands`, and writes the replies (`reply.rs`). This
+//! file has what they share.
 
 pub mod binary;
 pub mod exptime;

@@ -245,7 +245,7 @@ pub fn watched(rng: &mut Rng) -> Vec<Request> {
     all.push(words(&["MULTI"]));
     for _ in 0..1 + rng.index(4) {
         let mut request = request(rng);
-        while request[0].to_ascii_uppercase() == b"MULTI" || request[0].to_ascii_uppercase() == b"EXEC" {
+        while request[0].eq_ignore_ascii_case(b"MULTI") || request[0].eq_ignore_ascii_case(b"EXEC") {
             request = self::request(rng);
         }
         all.push(request);

@@ -196,7 +196,7 @@ pub fn count_up(turn: &Turn<'_>, (hits, misses, stored): (u64, u64, u64)) {
     turn.counters.stored.add(stored);
 }
 
-/// What a client is told when the store refuses.
+/// The error of a client when the store refuses.
 pub fn refusal(error: &WriteError) -> String {
     match error {
         error if error.is_no_room() => "OOM command not allowed when used memory > 'maxmemory'.".into(),
