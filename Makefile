@@ -33,7 +33,7 @@ help:
 	@echo 'make ruby     the gem: built, installed, its tests and samples'
 	@echo 'make test-soak  the tests ROUNDS=20 times, half of them beside two busy loops: how often each failed'
 	@echo 'make prove    all of these for longer, in about an hour, with one table at the end'
-	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server'
+	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server; Redis clients too'
 	@echo 'make cluster  three servers behind proxies: clients of five languages, one server killed, all restarted in turn'
 	@echo 'make bench    beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap: a quarter of an hour; bench-full: longer'
 	@echo 'make bench-check  have the ratios to the peers become worse than those of docs/performance.md?'
