@@ -113,7 +113,7 @@ fn request(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
     let mut quiet = Turn { out: &mut unheard, ..*turn };
     let was = client.silence;
     let step = perform(client, &mut quiet, args);
-    if client.silence == was && was == Silence::Next {
+    if step != Step::More && client.silence == was && was == Silence::Next {
         client.silence = Silence::Off;
     }
     // `CLIENT REPLY ON` is answered.
