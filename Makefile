@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help cluster demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help cluster demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -38,6 +38,7 @@ help:
 	@echo 'make bench    beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap: a quarter of an hour; bench-full: longer'
 	@echo 'make bench-check  have the ratios to the peers become worse than those of docs/performance.md?'
 	@echo 'make bench-serve  the memcached server beside memcached and redis, with bars'
+	@echo 'make bench-resp  the server of the protocol of Redis beside redis-server'
 	@echo 'make bench-python  the Python package beside dict, lmdb, pymemcache and diskcache'
 	@echo 'make bench-ruby  the gem beside a plain Hash and Dalli with memcached'
 	@echo 'make bench-bindings  a call from C beside the same in Rust'
@@ -193,6 +194,10 @@ bench-check:
 bench-serve:
 	@scripts/setup rust
 	@bench/serve
+
+bench-resp:
+	@scripts/setup rust
+	@bench/resp
 
 bench-python:
 	@scripts/setup rust
