@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help cluster dashboard demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help cluster dashboard demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -33,12 +33,13 @@ help:
 	@echo 'make ruby     the gem: built, installed, its tests and samples'
 	@echo 'make test-soak  the tests ROUNDS=20 times, half of them beside two busy loops: how often each failed'
 	@echo 'make prove    all of these for longer, in about an hour, with one table at the end'
-	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server'
+	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server; Redis clients too'
 	@echo 'make cluster  three servers behind proxies: clients of five languages, one server killed, all restarted in turn'
 	@echo 'make dashboard  the dashboard in a real browser: what is drawn against the statistics'
 	@echo 'make bench    beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap: a quarter of an hour; bench-full: longer'
 	@echo 'make bench-check  have the ratios to the peers become worse than those of docs/performance.md?'
 	@echo 'make bench-serve  the memcached server beside memcached and redis, with bars'
+	@echo 'make bench-resp  the server of the protocol of Redis beside redis-server'
 	@echo 'make bench-python  the Python package beside dict, lmdb, pymemcache and diskcache'
 	@echo 'make bench-ruby  the gem beside a plain Hash and Dalli with memcached'
 	@echo 'make bench-bindings  a call from C beside the same in Rust'
@@ -199,6 +200,10 @@ bench-check:
 bench-serve:
 	@scripts/setup rust
 	@bench/serve
+
+bench-resp:
+	@scripts/setup rust
+	@bench/resp
 
 bench-python:
 	@scripts/setup rust

@@ -1,5 +1,5 @@
-//! The memcached protocol on a live Hashmere store (classic text, meta and binary, over TCP and Unix sockets), and
-//! HTTP.
+//! The protocols of memcached (classic text, meta and binary) and Redis, and HTTP, on a live Hashmere store, over TCP
+//! and Unix sockets.
 //!
 //! A key that a client sets over the socket is the same key that local processes read from the mapped file: versions
 //! are CAS ids, flags and expiry are the store's, counters are its counters.

@@ -76,6 +76,12 @@ impl Peer {
         self.state.store(state as u8, Ordering::Relaxed);
     }
 
+    /// Its address without the kind.
+    pub fn place(&self) -> &str {
+        let place = self.address.strip_prefix("tcp:").or_else(|| self.address.strip_prefix("unix:"));
+        place.unwrap_or(&self.address)
+    }
+
     /// Address, port and transport, as logs name them.
     pub fn parts(&self) -> (&str, &str, &str) {
         let place = self.address.strip_prefix("tcp:").and_then(|place| place.rsplit_once(':'));

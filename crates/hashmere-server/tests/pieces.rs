@@ -244,6 +244,56 @@ fn redis_however_it_is_cut() {
     same_however_it_is_cut(Protocol::Resp, "redis", redis);
 }
 
+/// Promise: the frequent commands of clients of Redis, which are single calls of the store, reply and do what they do
+/// within a transaction. Catches: two ways of one command that differ.
+#[test]
+fn direct_commands_do_what_they_do_in_a_transaction() {
+    const DIRECT: &[&str] = &[
+        "GET k",
+        "GET n",
+        "GET none",
+        "MGET k none n",
+        "SET k v",
+        "SET k v EX 100",
+        "SET k v NX",
+        "SET new v NX PX 5000",
+        "SET k v XX GET",
+        "SET k v KEEPTTL",
+        "SET k v EX 0",
+        "SET k v EX x",
+        "SET k v bad",
+        "SETNX k v",
+        "SETNX new v",
+        "INCR n",
+        "INCR k",
+        "INCR new",
+        "DECR n",
+        "INCRBY n 9223372036854775807",
+        "INCRBY n x",
+        "DECRBY n -9223372036854775808",
+        "DECRBY n 2",
+        "INCRBYFLOAT n 0.25",
+        "INCRBYFLOAT k 1",
+        "INCRBYFLOAT new 1",
+        "DEL k n none k",
+        "UNLINK k",
+        "EXISTS k k none",
+        "TOUCH k n",
+    ];
+    let server = server("direct");
+    let ask = |lines: &str| {
+        let input = format!("SET k abc\r\nSET n 5\r\n{lines}\r\nMGET k n new\r\n");
+        converse(&server, Protocol::Resp, input.as_bytes(), || usize::MAX / 2).escape_ascii().to_string()
+    };
+    for command in DIRECT {
+        let within = ask(&format!("MULTI\r\n{command}\r\nEXEC"));
+        let without = within.replacen("+OK\\r\\n+QUEUED\\r\\n*1\\r\\n", "", 1);
+        assert!(within.len() > without.len(), "{command}: {within}");
+        assert_eq!(ask(command), without, "{command}");
+    }
+    drop(server);
+}
+
 /// Promise: a walk over the keys lets others go first after a stretch, also where no key passes. Catches: a listing
 /// that holds the event loop until it has found something.
 #[test]

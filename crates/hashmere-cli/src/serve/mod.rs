@@ -257,6 +257,13 @@ impl Serve {
         };
         let extended = Extended::parse(&self.extended).map_err(usage)?;
         let inherited = hashmere_os::process::handed_sockets();
+        if !inherited.is_empty() && !self.resp.is_empty() {
+            return Err(usage(
+                "--resp opens a socket, and the service manager has handed over those of this server; start another \
+                 one for clients of Redis"
+                    .into(),
+            ));
+        }
         let mut endpoints = if inherited.is_empty() { self.endpoints().map_err(usage)? } else { Vec::new() };
         endpoints.extend(self.http_endpoints().map_err(usage)?);
         if endpoints.is_empty() && inherited.is_empty() {

@@ -29,6 +29,29 @@ fn ruby_dalli() {
 }
 
 #[test]
+fn redis_clients_of_python() {
+    script("redis_python", &start(&["--resp"]));
+}
+
+#[test]
+#[ignore = "installs packages: make clients"]
+fn redis_clients_of_ruby() {
+    script("redis_ruby", &start(&["--resp"]));
+}
+
+#[test]
+#[ignore = "installs an interpreter: make clients"]
+fn redis_clients_of_node() {
+    script("redis_node", &start(&["--resp"]));
+}
+
+#[test]
+#[ignore = "installs a compiler: make clients"]
+fn redis_clients_of_go() {
+    script("redis_go", &start(&["--resp"]));
+}
+
+#[test]
 #[ignore = "installs a compiler: make clients"]
 fn go_gomemcache() {
     script("go", &start(&[]));

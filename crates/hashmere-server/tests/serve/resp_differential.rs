@@ -1,5 +1,5 @@
-//! The same commands to this server and to Debian's Redis 7.0: the replies are the same, byte by byte, or the difference
-//! is one of those that `docs/internals/resp.md` explains.
+//! The same commands to this server and to Debian's Redis 7.0: the replies are the same, byte by byte, or the
+//! difference is one of those that `docs/internals/resp.md` explains.
 
 use crate::resp::{serve, Redis};
 use crate::resp_grammar::{encode, request, watched, Request};

@@ -1,5 +1,5 @@
-//! Promise: messages reach the subscribers of this server, in order, and a subscriber that does not take them is closed;
-//! keyspace events tell of every change of the store, by whatever process.
+//! Promise: messages reach the subscribers of this server, in order, and a subscriber that does not take them is
+//! closed; keyspace events tell of every change of the store, by whatever process.
 
 use crate::resp::{serve, store_of, Redis};
 

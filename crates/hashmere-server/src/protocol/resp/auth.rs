@@ -1,10 +1,10 @@
 //! `AUTH`, `HELLO`, `RESET`.
 
-use super::client::{is_name, Client};
-use super::connection::Step;
+use super::client::is_name;
 use super::keys::SYNTAX;
 use super::number::integer;
 use super::parse::Args;
+use super::state::{Client, Step};
 use crate::turn::Turn;
 
 /// The account of clients that have a password only.

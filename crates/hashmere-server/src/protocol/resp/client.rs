@@ -1,166 +1,14 @@
-//! The state of a connection, and the commands on it.
+//! The commands on a connection.
 
-use super::connection::{refuse, Step};
+use super::about::About;
 use super::keys::{NOT_AN_INTEGER, SYNTAX};
+use super::lock::lock;
 use super::number::integer;
 use super::parse::Args;
-use super::pubsub::Subscription;
-use super::reply::Reply;
-use super::shared::lock;
-use super::table::{self, Found};
-use super::transaction::{Queue, Watched};
+use super::state::{refuse, Client, Queue, Silence, Step};
 use crate::peers::Peer;
 use crate::turn::Turn;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex};
-
-/// Whether commands are answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Silence {
-    /// Yes.
-    Off,
-    /// The next one is not.
-    Next,
-    /// No.
-    On,
-}
-
-/// What `CLIENT LIST` shows of a connection.
-#[derive(Debug, Default)]
-pub struct About {
-    id: u64,
-    name: Vec<u8>,
-    library: Vec<u8>,
-    library_version: Vec<u8>,
-    user: Vec<u8>,
-    resp3: bool,
-}
-
-impl About {
-    /// A connection with this number.
-    pub fn new(id: u64) -> About {
-        About { id, user: b"default".to_vec(), ..About::default() }
-    }
-}
-
-/// The state of a connection.
-#[derive(Debug)]
-pub struct Client {
-    /// It speaks RESP3.
-    pub resp3: bool,
-    /// It has not authenticated yet.
-    pub locked: bool,
-    /// Whether commands are answered.
-    pub silence: Silence,
-    /// Between `MULTI` and `EXEC`.
-    pub queue: Option<Queue>,
-    /// Watched keys.
-    pub watched: Vec<Watched>,
-    /// Its channels and patterns.
-    pub subscription: Option<Subscription>,
-    /// The argument that a command goes on with.
-    pub place: usize,
-    /// What a listing goes on with.
-    pub walk: Option<super::scan::Walk>,
-    about: Option<Arc<Mutex<About>>>,
-}
-
-impl Client {
-    /// A new one.
-    pub fn new(locked: bool) -> Client {
-        Client {
-            resp3: false,
-            locked,
-            silence: Silence::Off,
-            queue: None,
-            watched: Vec::new(),
-            subscription: None,
-            place: 0,
-            walk: None,
-            about: None,
-        }
-    }
-
-    /// Adds it to the list of connections, once.
-    #[inline]
-    pub fn enter(&mut self, turn: &Turn<'_>) {
-        if self.about.is_none() {
-            self.about = Some(turn.server.resp.enter(turn.connection));
-        }
-    }
-
-    /// Where replies go.
-    pub fn reply_to<'a>(&self, turn: &'a mut Turn<'_>) -> Reply<'a> {
-        Reply { out: &mut turn.out.bytes, resp3: self.resp3 }
-    }
-
-    /// An open transaction does nothing any more.
-    pub fn abort(&mut self) {
-        if let Some(queue) = &mut self.queue {
-            queue.aborted = true;
-        }
-    }
-
-    /// There is no open transaction any more.
-    pub fn discard(&mut self) {
-        self.queue = None;
-        self.watched.clear();
-    }
-
-    /// Whether it may only change its subscriptions.
-    pub fn is_only_subscriber(&self) -> bool {
-        !self.resp3 && self.subscription.is_some()
-    }
-
-    /// Notes what it speaks.
-    pub fn speak(&mut self, resp3: bool) {
-        self.resp3 = resp3;
-        if let Some(subscription) = &self.subscription {
-            subscription.speak(resp3);
-        }
-        self.note(|about| about.resp3 = resp3);
-    }
-
-    /// Notes who it is.
-    pub fn admit(&mut self, user: &[u8]) {
-        self.locked = false;
-        self.note(|about| about.user = user.to_vec());
-    }
-
-    /// As a new connection is.
-    pub fn reset(&mut self, locked: bool) {
-        let about = self.about.take();
-        *self = Client { about, ..Client::new(locked) };
-        self.note(|about| *about = About::new(about.id));
-    }
-
-    /// Gives it a name.
-    pub fn set_name(&self, name: &[u8]) {
-        self.note(|about| about.name = name.to_vec());
-    }
-
-    fn note(&self, change: impl FnOnce(&mut About)) {
-        if let Some(about) = &self.about {
-            change(&mut lock(about));
-        }
-    }
-
-    /// Its name.
-    pub fn name(&self) -> Vec<u8> {
-        self.about.as_ref().map_or_else(Vec::new, |about| lock(about).name.clone())
-    }
-
-    /// Where it comes from.
-    pub fn address(&self, turn: &Turn<'_>) -> String {
-        let peers = turn.server.peers.list();
-        peers.iter().find(|peer| peer.id == turn.connection).map_or_else(String::new, |peer| address(peer))
-    }
-}
-
-fn address(peer: &Peer) -> String {
-    let bare = peer.address.strip_prefix("tcp:").or_else(|| peer.address.strip_prefix("unix:"));
-    bare.unwrap_or(&peer.address).into()
-}
 
 /// Whether a name can be shown in a list: printed characters, no space.
 pub fn is_name(name: &[u8]) -> bool {
@@ -309,7 +157,7 @@ fn line(turn: &Turn<'_>, peer: &Peer, about: &About, own: Option<&Client>) -> St
         "id={} addr={} laddr={listener} fd=-1 name={} age=0 idle={idle} flags={flags} db=0 sub={sub} psub={psub} ssub=0 \
          multi={multi} watch={} ",
         about.id,
-        address(peer),
+        peer.place(),
         text(&about.name),
         own.map_or(0, |own| own.watched.len()),
     );
@@ -385,14 +233,6 @@ pub fn list(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
 
 /// `CLIENT HELP`.
 pub fn help(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
-    super::command::help_of(&mut client.reply_to(turn), "client");
+    super::command::help_of(client, turn, "client");
     Step::Done
-}
-
-/// The command that a request names, for commands about commands.
-pub fn named(args: Args<'_>) -> Option<&'static table::Command> {
-    match table::find(args) {
-        Found::Command(command) => Some(command),
-        Found::Unknown | Found::UnknownSub => None,
-    }
 }

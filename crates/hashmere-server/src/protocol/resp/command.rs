@@ -1,51 +1,51 @@
 //! `COMMAND`: what the table of commands says.
 
-use super::client::{named, Client};
-use super::connection::Step;
 use super::keys::SYNTAX;
+use super::lookup::{self, Found};
 use super::parse::Args;
 use super::reply::Reply;
-use super::table::{self, Command, TABLE};
+use super::state::{self, Client, Command, Step};
 use crate::turn::Turn;
 
 /// The names of flags, as Redis writes them.
 const FLAGS: &[(u16, &str)] = &[
-    (table::WRITE, "write"),
-    (table::READ, "readonly"),
-    (table::DENY_OOM, "denyoom"),
-    (table::ADMIN, "admin"),
-    (table::PUBSUB, "pubsub"),
-    (table::FAST, "fast"),
-    (table::NO_AUTH, "no_auth"),
-    (table::NO_MULTI, "no_multi"),
+    (state::WRITE, "write"),
+    (state::READ, "readonly"),
+    (state::DENY_OOM, "denyoom"),
+    (state::ADMIN, "admin"),
+    (state::PUBSUB, "pubsub"),
+    (state::FAST, "fast"),
+    (state::NO_AUTH, "no_auth"),
+    (state::NO_MULTI, "no_multi"),
 ];
 
 fn is_sub(command: &Command) -> bool {
     command.name.contains('|')
 }
 
-fn subs(command: &'static Command) -> impl Iterator<Item = &'static Command> + Clone {
+fn subs(commands: &'static [Command], command: &'static Command) -> impl Iterator<Item = &'static Command> + Clone {
     let of = move |other: &&Command| other.name.split_once('|').is_some_and(|(name, _)| name == command.name);
-    TABLE.iter().filter(of)
+    commands.iter().filter(of)
 }
 
-fn main() -> impl Iterator<Item = &'static Command> + Clone {
-    TABLE.iter().filter(|command| !is_sub(command))
+fn main(commands: &'static [Command]) -> impl Iterator<Item = &'static Command> + Clone {
+    commands.iter().filter(|command| !is_sub(command))
 }
 
 /// The lines of a `HELP`: the subcommands, with what they do.
-pub fn help_of(reply: &mut Reply<'_>, name: &str) {
-    let lines: Vec<String> = TABLE
+pub fn help_of(client: &Client, turn: &mut Turn<'_>, name: &str) {
+    let lines: Vec<String> = client
+        .commands
         .iter()
         .filter_map(|command| Some((command.name.split_once('|')?, command.summary)))
         .filter(|((of, sub), _)| *of == name && *sub != "help")
         .flat_map(|((_, sub), summary)| [sub.to_ascii_uppercase(), format!("    {summary}")])
         .collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    reply.help(&name.to_ascii_uppercase(), &lines);
+    client.reply_to(turn).help(&name.to_ascii_uppercase(), &lines);
 }
 
-fn describe(reply: &mut Reply<'_>, command: &'static Command) {
+fn describe(commands: &'static [Command], reply: &mut Reply<'_>, command: &'static Command) {
     reply.array(10);
     reply.bulk(command.name.as_bytes());
     reply.integer(command.arity.into());
@@ -58,22 +58,22 @@ fn describe(reply: &mut Reply<'_>, command: &'static Command) {
     reply.set(0);
     reply.array(0);
     reply.array(0);
-    let subs = subs(command);
+    let subs = subs(commands, command);
     reply.array(subs.clone().count());
-    subs.for_each(|sub| describe(reply, sub));
+    subs.for_each(|sub| describe(commands, reply, sub));
 }
 
 /// `COMMAND`.
 pub fn all(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
     let reply = &mut client.reply_to(turn);
-    reply.array(main().count());
-    main().for_each(|command| describe(reply, command));
+    reply.array(main(client.commands).count());
+    main(client.commands).for_each(|command| describe(client.commands, reply, command));
     Step::Done
 }
 
 /// A command by a name such as `get` or `client|id`.
-fn by_name(name: &[u8]) -> Option<&'static Command> {
-    table::by_name(name, b"")
+fn by_name(client: &Client, name: &[u8]) -> Option<&'static Command> {
+    lookup::by_name(client.commands, name, b"")
 }
 
 /// `COMMAND INFO [name ...]`.
@@ -84,8 +84,8 @@ pub fn some(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
     let reply = &mut client.reply_to(turn);
     reply.array(args.count() - 2);
     for name in args.from(2) {
-        match by_name(name) {
-            Some(command) => describe(reply, command),
+        match by_name(client, name) {
+            Some(command) => describe(client.commands, reply, command),
             None => reply.null_array(),
         }
     }
@@ -94,7 +94,7 @@ pub fn some(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
 
 /// `COMMAND COUNT`.
 pub fn count(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
-    client.reply_to(turn).integer(main().count() as i64);
+    client.reply_to(turn).integer(main(client.commands).count() as i64);
     Step::Done
 }
 
@@ -111,15 +111,15 @@ pub fn list(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
         }
     };
     let passes = |name: &str| pattern.is_none_or(|pattern| super::glob::matches(pattern, name.as_bytes()));
-    let names: Vec<&str> = TABLE.iter().map(|command| command.name).filter(|name| passes(name)).collect();
+    let names: Vec<&str> = client.commands.iter().map(|command| command.name).filter(|name| passes(name)).collect();
     let reply = &mut client.reply_to(turn);
     reply.array(names.len());
     names.iter().for_each(|name| reply.bulk(name.as_bytes()));
     Step::Done
 }
 
-fn document(reply: &mut Reply<'_>, command: &'static Command) {
-    let subs = subs(command);
+fn document(commands: &'static [Command], reply: &mut Reply<'_>, command: &'static Command) {
+    let subs = subs(commands, command);
     let has_subs = subs.clone().next().is_some();
     reply.bulk(command.name.as_bytes());
     reply.map(3 + usize::from(has_subs));
@@ -130,19 +130,19 @@ fn document(reply: &mut Reply<'_>, command: &'static Command) {
     if has_subs {
         reply.bulk(b"subcommands");
         reply.map(subs.clone().count());
-        subs.for_each(|sub| document(reply, sub));
+        subs.for_each(|sub| document(commands, reply, sub));
     }
 }
 
 /// `COMMAND DOCS [name ...]`.
 pub fn docs(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
     let wanted: Vec<&Command> = match args.count() {
-        2 => main().collect(),
-        _ => args.from(2).filter_map(by_name).collect(),
+        2 => main(client.commands).collect(),
+        _ => args.from(2).filter_map(|name| by_name(client, name)).collect(),
     };
     let reply = &mut client.reply_to(turn);
     reply.map(wanted.len());
-    wanted.into_iter().for_each(|command| document(reply, command));
+    wanted.into_iter().for_each(|command| document(client.commands, reply, command));
     Step::Done
 }
 
@@ -156,7 +156,7 @@ pub fn getkeys(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step
     });
     let asked = Args::new(&bytes, &ranges);
     let reply = &mut client.reply_to(turn);
-    let Some(command) = named(asked) else {
+    let Found::Command(command) = lookup::find(client.commands, asked) else {
         reply.error("ERR Invalid command specified");
         return Step::Done;
     };
@@ -174,6 +174,6 @@ pub fn getkeys(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step
 
 /// `COMMAND HELP`.
 pub fn help(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
-    help_of(&mut client.reply_to(turn), "command");
+    help_of(client, turn, "command");
     Step::Done
 }

@@ -1,9 +1,8 @@
 //! `CONFIG`: the options of the server under Redis' names. They are set where the server is started.
 
-use super::client::Client;
-use super::connection::Step;
 use super::parse::{Args, BULK_MAX};
-use super::slowlog;
+use super::slow;
+use super::state::{Client, Step};
 use crate::server::Server;
 use crate::turn::Turn;
 use hashmere::Mode;
@@ -29,8 +28,8 @@ fn parameters(server: &Server) -> Vec<(&'static str, String)> {
         ("notify-keyspace-events", config.keyspace_events.clone()),
         ("proto-max-bulk-len", config.item_max.min(BULK_MAX as u64).to_string()),
         ("save", String::new()),
-        ("slowlog-log-slower-than", slowlog::SLOWER_THAN.as_micros().to_string()),
-        ("slowlog-max-len", slowlog::ENTRIES_MAX.to_string()),
+        ("slowlog-log-slower-than", slow::SLOWER_THAN.as_micros().to_string()),
+        ("slowlog-max-len", slow::ENTRIES_MAX.to_string()),
         ("tcp-backlog", config.backlog.to_string()),
         ("timeout", config.idle.map_or(0, |idle| idle.as_secs()).to_string()),
     ]
@@ -74,6 +73,6 @@ pub fn resetstat(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step 
 
 /// `CONFIG HELP`.
 pub fn help(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
-    super::command::help_of(&mut client.reply_to(turn), "config");
+    super::command::help_of(client, turn, "config");
     Step::Done
 }

@@ -1,30 +1,19 @@
 //! One connection of a client of Redis: takes requests from the input and has them performed.
 
-use super::client::{Client, Silence};
+use super::lookup::Found;
 use super::parse::{Args, Bounds, Parsed, Parser};
 use super::reply::Reply;
-use super::table::{self, Command, Found};
-use super::{keys, shared};
+use super::run::run;
+use super::state::{self, refuse, Client, Silence, Step};
+use super::table;
 use crate::outbox::Outbox;
 use crate::peers::State;
 use crate::protocol::{Next, OUTPUT_MAX};
 use crate::server::Server;
 use crate::turn::Turn;
-use std::time::Instant;
 
 /// Bytes of a request that an error shows.
 const SHOWN: usize = 128;
-
-/// What a command leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// It is answered.
-    Done,
-    /// It goes on when its output was sent.
-    More,
-    /// The connection is to be closed.
-    Close,
-}
 
 /// What a connection keeps.
 #[derive(Debug)]
@@ -37,7 +26,7 @@ pub struct Resp {
 impl Resp {
     /// A new conversation.
     pub fn new(server: &Server) -> Resp {
-        let client = Client::new(server.config.accounts.is_some());
+        let client = Client::new(server.config.accounts.is_some(), table::TABLE);
         Resp { parser: Parser::default(), client, bulk_max: server.config.item_max }
     }
 
@@ -124,7 +113,7 @@ fn request(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
     let mut quiet = Turn { out: &mut unheard, ..*turn };
     let was = client.silence;
     let step = perform(client, &mut quiet, args);
-    if client.silence == was && was == Silence::Next {
+    if step != Step::More && client.silence == was && was == Silence::Next {
         client.silence = Silence::Off;
     }
     // `CLIENT REPLY ON` is answered.
@@ -150,10 +139,10 @@ fn perform(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
         }
         return refuse(client, turn, &format!("ERR {text}"));
     }
-    if client.locked && !command.has(table::NO_AUTH) {
+    if client.locked && !command.has(state::NO_AUTH) {
         return refuse(client, turn, "NOAUTH Authentication required.");
     }
-    if client.is_only_subscriber() && !command.has(table::SUBSCRIBED) {
+    if client.is_only_subscriber() && !command.has(state::SUBSCRIBED) {
         let name = command.name;
         let text = format!(
             "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
@@ -161,44 +150,10 @@ fn perform(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
         );
         return refuse(client, turn, &text);
     }
-    if client.queue.is_some() && !command.has(table::NOT_QUEUED) {
+    if client.queue.is_some() && !command.has(state::NOT_QUEUED) {
         return super::transaction::queue(client, turn, command, args);
     }
     run(client, turn, command, args)
-}
-
-/// Runs a command that is allowed.
-pub fn run(client: &mut Client, turn: &mut Turn<'_>, command: &'static Command, args: Args<'_>) -> Step {
-    if let Some(direct) = command.direct {
-        return match direct(turn, args, client.place.max(1), client.resp3) {
-            Some(place) => {
-                client.place = place;
-                Step::More
-            }
-            None => {
-                client.place = 0;
-                Step::Done
-            }
-        };
-    }
-    let start = Instant::now();
-    let step = match (command.perform, command.session) {
-        (Some(perform), _) => {
-            keys::alone(turn, perform, args, client.resp3);
-            Step::Done
-        }
-        (None, Some(session)) => session(client, turn, args),
-        (None, None) => Step::Done,
-    };
-    shared::note_slow(turn, client, args, start.elapsed());
-    step
-}
-
-/// Replies with an error. An open transaction fails by it.
-pub fn refuse(client: &mut Client, turn: &mut Turn<'_>, text: &str) -> Step {
-    client.abort();
-    Reply { out: &mut turn.out.bytes, resp3: client.resp3 }.error(text);
-    Step::Done
 }
 
 /// As text that ends at a zero, like Redis' own.

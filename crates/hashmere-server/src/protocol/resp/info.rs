@@ -1,10 +1,9 @@
 //! `INFO`, `TIME`, and the `HELP` of what is about keys.
 
 use super::auth::VERSION;
-use super::client::Client;
 use super::command::help_of;
-use super::connection::Step;
 use super::parse::Args;
+use super::state::{Client, Step};
 use crate::server::{now_ms, Server};
 use crate::stats::counters::Totals;
 use crate::turn::Turn;
@@ -150,12 +149,12 @@ pub fn time(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
 
 /// `MEMORY HELP`.
 pub fn memory_help(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
-    help_of(&mut client.reply_to(turn), "memory");
+    help_of(client, turn, "memory");
     Step::Done
 }
 
 /// `OBJECT HELP`.
 pub fn object_help(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
-    help_of(&mut client.reply_to(turn), "object");
+    help_of(client, turn, "object");
     Step::Done
 }

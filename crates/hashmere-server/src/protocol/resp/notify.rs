@@ -64,10 +64,10 @@ impl Wanted {
     fn publish(self, server: &Server, event: &str, key: Option<&[u8]>) {
         let hub = &server.resp.hub;
         if let (true, Some(key)) = (self.keyspace, key) {
-            hub.publish(server, None, &[b"__keyspace@0__:", key].concat(), event.as_bytes());
+            hub.publish(&server.watchers, None, &[b"__keyspace@0__:", key].concat(), event.as_bytes());
         }
         if self.keyevent {
-            hub.publish(server, None, format!("__keyevent@0__:{event}").as_bytes(), key.unwrap_or_default());
+            hub.publish(&server.watchers, None, format!("__keyevent@0__:{event}").as_bytes(), key.unwrap_or_default());
         }
     }
 }

@@ -2,11 +2,10 @@
 //! which there is no room any more is closed.
 
 use super::glob;
+use super::lock::lock;
 use super::reply::Reply;
-use super::shared::lock;
 use crate::outbox::Outbox;
-use crate::server::Server;
-use crate::turn::Turn;
+use crate::watch::Watchers;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -93,7 +92,7 @@ impl Hub {
     }
 
     /// Sends a message; returns to how many. `from`: the calling event loop, which serves its subscribers by itself.
-    pub fn publish(&self, server: &Server, from: Option<usize>, channel: &[u8], message: &[u8]) -> usize {
+    pub fn publish(&self, wakers: &Watchers, from: Option<usize>, channel: &[u8], message: &[u8]) -> usize {
         if !self.is_listened_to() {
             return 0;
         }
@@ -117,7 +116,7 @@ impl Hub {
                 reply.bulk(message);
             });
             if woken && from != Some(subscriber.worker) {
-                server.watchers.wake(subscriber.worker);
+                wakers.wake(subscriber.worker);
             }
         };
         names.channels.get(channel).into_iter().flat_map(BTreeMap::values).for_each(|one| send(one, None));
@@ -133,7 +132,7 @@ impl Hub {
 /// What one connection listens to. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Subscription {
-    shared: Arc<super::shared::Shared>,
+    hub: Arc<Hub>,
     subscriber: Arc<Subscriber>,
     channels: BTreeSet<Vec<u8>>,
     patterns: BTreeSet<Vec<u8>>,
@@ -141,18 +140,17 @@ pub struct Subscription {
 
 impl Subscription {
     /// One that listens to nothing yet.
-    pub fn new(turn: &Turn<'_>, resp3: bool) -> Subscription {
+    pub fn new(hub: Arc<Hub>, id: u64, worker: usize, resp3: bool) -> Subscription {
         let subscriber = Subscriber {
-            id: turn.connection,
-            worker: turn.worker,
+            id,
+            worker,
             resp3: AtomicBool::new(resp3),
             overrun: AtomicBool::new(false),
             pending: Mutex::default(),
         };
-        let shared = turn.server.resp.clone();
-        shared.hub.subscribers.fetch_add(1, Ordering::Relaxed);
+        hub.subscribers.fetch_add(1, Ordering::Relaxed);
         let (channels, patterns) = (BTreeSet::new(), BTreeSet::new());
-        Subscription { shared, subscriber: Arc::new(subscriber), channels, patterns }
+        Subscription { hub, subscriber: Arc::new(subscriber), channels, patterns }
     }
 
     /// Channels and patterns.
@@ -172,13 +170,13 @@ impl Subscription {
         }
         let own = if is_pattern { &mut self.patterns } else { &mut self.channels };
         if own.insert(name.to_vec()) {
-            let mut names = lock(&self.shared.hub.names);
+            let mut names = lock(&self.hub.names);
             let subscribers = match is_pattern {
                 true => names.patterns.entry(name.to_vec()).or_default(),
                 false => names.channels.entry(name.to_vec()).or_default(),
             };
             subscribers.insert(self.subscriber.id, self.subscriber.clone());
-            self.shared.hub.count.fetch_add(1, Ordering::Relaxed);
+            self.hub.count.fetch_add(1, Ordering::Relaxed);
         }
         true
     }
@@ -189,7 +187,7 @@ impl Subscription {
         if !own.remove(name) {
             return;
         }
-        let Names { channels, patterns } = &mut *lock(&self.shared.hub.names);
+        let Names { channels, patterns } = &mut *lock(&self.hub.names);
         let (id, left) = (self.subscriber.id, |subscribers: &mut BTreeMap<u64, Arc<Subscriber>>, id| {
             subscribers.remove(&id);
             subscribers.is_empty()
@@ -201,7 +199,7 @@ impl Subscription {
         } else if channels.get_mut(name).is_some_and(|subscribers| left(subscribers, id)) {
             channels.remove(name);
         }
-        self.shared.hub.count.fetch_sub(1, Ordering::Relaxed);
+        self.hub.count.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Its channels, or its patterns.
@@ -235,6 +233,6 @@ impl Drop for Subscription {
         for is_pattern in [false, true] {
             self.names(is_pattern).iter().for_each(|name| self.remove(name, is_pattern));
         }
-        self.shared.hub.subscribers.fetch_sub(1, Ordering::Relaxed);
+        self.hub.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,11 +1,10 @@
 //! Walking over the keys: `KEYS`, `SCAN`, `RANDOMKEY`, `DBSIZE`, `FLUSHALL`.
 
-use super::client::Client;
-use super::connection::{refuse, Step};
 use super::glob;
 use super::keys::{integer, refusal, Fail, SYNTAX};
 use super::parse::Args;
 use super::reply::Reply;
+use super::state::{refuse, Client, Step};
 use super::transaction::BYTES_MAX;
 use crate::commands::marks;
 use crate::turn::Turn;
@@ -18,14 +17,6 @@ const COUNT: u64 = 10;
 const COUNT_MAX: u64 = 4096;
 /// Tries of `RANDOMKEY` to find what is no placeholder.
 const TRIES: u32 = 100;
-
-/// A `KEYS` that goes on.
-#[derive(Debug, Default)]
-pub struct Walk {
-    cursor: Cursor,
-    found: Vec<u8>,
-    count: usize,
-}
 
 /// Whether a pair is a key to a client.
 fn is_key(pair: &Pair) -> bool {

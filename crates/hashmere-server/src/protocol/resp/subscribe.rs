@@ -1,10 +1,9 @@
 //! `SUBSCRIBE`, `UNSUBSCRIBE`, the same for patterns, `PUBLISH`, `PUBSUB`.
 
-use super::client::Client;
-use super::connection::Step;
 use super::parse::Args;
 use super::pubsub::Subscription;
 use super::reply::Reply;
+use super::state::{Client, Step};
 use crate::turn::Turn;
 
 /// `SUBSCRIBE channel ...`
@@ -37,7 +36,9 @@ fn tell(reply: &mut Reply<'_>, word: &str, name: Option<&[u8]>, count: usize) {
 fn begin(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>, is_pattern: bool) -> Step {
     let word = if is_pattern { "psubscribe" } else { "subscribe" };
     let resp3 = client.resp3;
-    let subscription = client.subscription.get_or_insert_with(|| Subscription::new(turn, resp3));
+    let hub = turn.server.resp.hub.clone();
+    let subscription =
+        client.subscription.get_or_insert_with(|| Subscription::new(hub, turn.connection, turn.worker, resp3));
     for name in args.from(1) {
         // What came for the names before comes before.
         subscription.take(turn.out);
@@ -86,7 +87,7 @@ fn close_if_empty(client: &mut Client) {
 /// `PUBLISH channel message`.
 pub fn publish(client: &mut Client, turn: &mut Turn<'_>, args: Args<'_>) -> Step {
     let server = turn.server;
-    let count = server.resp.hub.publish(server, Some(turn.worker), args.at(1), args.at(2));
+    let count = server.resp.hub.publish(&server.watchers, Some(turn.worker), args.at(1), args.at(2));
     client.reply_to(turn).integer(count as i64);
     Step::Done
 }
@@ -127,6 +128,6 @@ pub fn numpat(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
 
 /// `PUBSUB HELP`.
 pub fn help(client: &mut Client, turn: &mut Turn<'_>, _: Args<'_>) -> Step {
-    super::command::help_of(&mut client.reply_to(turn), "pubsub");
+    super::command::help_of(client, turn, "pubsub");
     Step::Done
 }

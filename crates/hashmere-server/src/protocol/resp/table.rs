@@ -1,140 +1,23 @@
 //! The commands: their names, how many arguments they take, where their keys are, what performs them.
 
-use super::connection::Step;
 use super::direct::{self, Direct};
 use super::keys::{change, count, expire, many, object, read, rename, set, Perform};
+use super::lookup::{self, Found};
 use super::parse::Args;
+use super::state::{
+    Command, Session, ADMIN, CONTAINER, DENY_OOM, FAST, NOT_QUEUED, NO_AUTH, NO_MULTI, PUBSUB, READ, SUBSCRIBED, WRITE,
+};
 use super::{auth, client, command, config, info, scan, slowlog, subscribe, transaction};
-use crate::turn::Turn;
 
-/// It changes keys.
-pub const WRITE: u16 = 1;
-/// It reads keys.
-pub const READ: u16 = 1 << 1;
-/// It takes a short time, whatever it is given.
-pub const FAST: u16 = 1 << 2;
-/// It is allowed before authentication.
-pub const NO_AUTH: u16 = 1 << 3;
-/// It is allowed to a subscriber that speaks RESP2.
-pub const SUBSCRIBED: u16 = 1 << 4;
-/// It is performed, not queued, within `MULTI`.
-pub const NOT_QUEUED: u16 = 1 << 5;
-/// It is not allowed within `MULTI`.
-pub const NO_MULTI: u16 = 1 << 6;
-/// It may need memory.
-pub const DENY_OOM: u16 = 1 << 7;
-/// It has subcommands.
-pub const CONTAINER: u16 = 1 << 8;
-/// It is about the server.
-pub const ADMIN: u16 = 1 << 9;
-/// It is about messages.
-pub const PUBSUB: u16 = 1 << 10;
-
-/// A command on the connection or the server.
-pub type Session = fn(&mut client::Client, &mut Turn<'_>, Args<'_>) -> Step;
-
-/// A command, or a subcommand, whose name has a `|`.
-#[derive(Debug)]
-pub struct Command {
-    /// Its name, in lower case.
-    pub name: &'static str,
-    /// Arguments with its name; below zero: at least so many.
-    pub arity: i32,
-    /// See the constants.
-    pub flags: u16,
-    /// First key, last key (below zero: from the end), step between them.
-    pub keys: (i32, i32, i32),
-    /// The group that it is documented in.
-    pub group: &'static str,
-    /// The version of Redis that had it first.
-    pub since: &'static str,
-    /// What it does.
-    pub summary: &'static str,
-    /// How it is performed by itself.
-    pub direct: Option<Direct>,
-    /// How it is performed within a transaction; without `direct` by itself too.
-    pub perform: Option<Perform>,
-    /// How it is performed if it is not about keys.
-    pub session: Option<Session>,
-}
-
-impl Command {
-    /// Whether it takes this many arguments.
-    #[inline]
-    pub fn takes(&self, count: usize) -> bool {
-        let count = count as i64;
-        let arity = i64::from(self.arity);
-        if arity < 0 {
-            count >= -arity
-        } else {
-            count == arity
-        }
-    }
-
-    /// Whether it has this flag.
-    #[inline]
-    pub fn has(&self, flag: u16) -> bool {
-        self.flags & flag != 0
-    }
-
-    /// The places of its keys among this many arguments.
-    pub fn key_places(&self, count: usize) -> impl Iterator<Item = usize> {
-        let (first, last, step) = self.keys;
-        let count = count as i32;
-        let last = if last < 0 { count + last } else { last.min(count - 1) };
-        let places = if first > 0 { first..last + 1 } else { 0..0 };
-        places.step_by(step.max(1) as usize).map(|place| place as usize)
-    }
-}
-
-/// A command by its name.
-#[derive(Debug)]
-pub enum Found {
-    /// This one.
-    Command(&'static Command),
-    /// There is none.
-    Unknown,
-    /// The command has no such subcommand.
-    UnknownSub,
-}
-
-const LONGEST: usize = 24;
-
-/// The command of a request.
+/// The command of a request: the most frequent ones are found first.
 #[inline]
 pub fn find(args: Args<'_>) -> Found {
-    let Some(command) = by_name(args.at(0), b"") else { return Found::Unknown };
-    if !command.has(CONTAINER) || args.count() < 2 {
-        return Found::Command(command);
-    }
-    by_name(args.at(0), args.at(1)).map_or(Found::UnknownSub, Found::Command)
-}
-
-/// A command by its name, or a subcommand by both names.
-#[inline]
-pub fn by_name(name: &[u8], sub: &[u8]) -> Option<&'static Command> {
-    let mut lower = [0; LONGEST];
-    let bar = usize::from(!sub.is_empty());
-    let length = name.len() + bar + sub.len();
-    if length > LONGEST {
-        return None;
-    }
-    lower[..name.len()].copy_from_slice(name);
-    if bar == 1 {
-        lower[name.len()] = b'|';
-        lower[name.len() + 1..length].copy_from_slice(sub);
-    }
-    lower.make_ascii_lowercase();
-    let name = &lower[..length];
-    match name {
-        b"get" => Some(&GET),
-        b"set" => Some(&SET),
-        b"incr" => Some(&INCR),
-        b"mget" => Some(&MGET),
-        _ => {
-            let at = TABLE.binary_search_by(|command| command.name.as_bytes().cmp(name)).ok()?;
-            TABLE.get(at)
-        }
+    match args.at(0) {
+        b"GET" | b"get" => Found::Command(&GET),
+        b"SET" | b"set" => Found::Command(&SET),
+        b"INCR" | b"incr" => Found::Command(&INCR),
+        b"MGET" | b"mget" => Found::Command(&MGET),
+        _ => lookup::find(TABLE, args),
     }
 }
 
@@ -361,18 +244,20 @@ mod tests {
         assert!(TABLE.windows(2).all(|pair| pair[0].name.as_bytes() < pair[1].name.as_bytes()));
         for command in TABLE {
             let (name, sub) = command.name.split_once('|').unwrap_or((command.name, ""));
-            let found = by_name(name.to_ascii_uppercase().as_bytes(), sub.as_bytes()).unwrap();
+            let found = lookup::by_name(TABLE, name.to_ascii_uppercase().as_bytes(), sub.as_bytes()).unwrap();
             assert_eq!(found.name, command.name);
             assert!(command.direct.is_none() || command.perform.is_some(), "{name} within a transaction");
             assert!(command.perform.is_some() != command.session.is_some(), "{name} has one way to be performed");
-            assert!(name.len() <= LONGEST && !command.summary.is_empty());
+            assert!(name.len() <= lookup::LONGEST && !command.summary.is_empty());
         }
-        assert!(by_name(b"lpush", b"").is_none() && by_name(&[b'x'; 100], b"").is_none());
+        assert!(lookup::by_name(TABLE, b"lpush", b"").is_none() && lookup::by_name(TABLE, &[b'x'; 100], b"").is_none());
     }
 
     #[test]
     fn places_of_keys() {
-        let places = |name: &str, count| by_name(name.as_bytes(), b"").unwrap().key_places(count).collect::<Vec<_>>();
+        let places = |name: &str, count| {
+            lookup::by_name(TABLE, name.as_bytes(), b"").unwrap().key_places(count).collect::<Vec<_>>()
+        };
         assert_eq!((places("get", 2), places("mset", 5), places("del", 4)), (vec![1], vec![1, 3], vec![1, 2, 3]));
         assert_eq!((places("rename", 3), places("ping", 1), places("mget", 1)), (vec![1, 2], vec![], vec![]));
     }

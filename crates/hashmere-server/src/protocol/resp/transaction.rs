@@ -1,17 +1,15 @@
 //! `MULTI`, `EXEC`, `DISCARD`, `WATCH`, `UNWATCH`, on a transaction of the store.
 
-use super::client::Client;
-use super::connection::{refuse, run, Step};
 use super::keys::{self, count_up, refusal, Keys};
 use super::parse::Args;
 use super::reply::Reply;
-use super::table::{Command, NO_MULTI};
+use super::run::run;
+use super::state::{refuse, Client, Command, Queue, Queued, Step, Watched, NO_MULTI};
 use crate::commands::marks;
 use crate::server::now_ms;
 use crate::turn::Turn;
 use hashmere::{Metadata, Version, WriteError};
 use hashmere_engine::{FileTransaction, StoreHandle};
-use std::ops::Range;
 
 /// Bytes that may be queued, and most of a reply.
 pub const BYTES_MAX: usize = 64 << 20;
@@ -19,55 +17,6 @@ pub const BYTES_MAX: usize = 64 << 20;
 const COMMANDS_MAX: usize = 1 << 20;
 /// Keys that a connection may watch.
 const WATCHED_MAX: usize = 1024;
-
-/// What is to be done by `EXEC`.
-#[derive(Debug, Default)]
-pub struct Queue {
-    commands: Vec<Queued>,
-    bytes: usize,
-    /// A command was refused: nothing is done.
-    pub aborted: bool,
-}
-
-impl Queue {
-    /// Commands in it.
-    pub fn len(&self) -> i64 {
-        self.commands.len() as i64
-    }
-}
-
-#[derive(Debug)]
-struct Queued {
-    command: &'static Command,
-    bytes: Box<[u8]>,
-    ranges: Box<[Range<usize>]>,
-}
-
-impl Queued {
-    fn new(command: &'static Command, args: Args<'_>) -> Queued {
-        let (mut bytes, mut ranges) = (Vec::new(), Vec::with_capacity(args.count()));
-        for arg in args.from(0) {
-            ranges.push(bytes.len()..bytes.len() + arg.len());
-            bytes.extend_from_slice(arg);
-        }
-        Queued { command, bytes: bytes.into(), ranges: ranges.into() }
-    }
-
-    fn size(&self) -> usize {
-        size_of::<Queued>() + self.bytes.len() + self.ranges.len() * size_of::<Range<usize>>()
-    }
-
-    fn args(&self) -> Args<'_> {
-        Args::new(&self.bytes, &self.ranges)
-    }
-}
-
-/// A key as it was when it was watched; `None`: absent.
-#[derive(Debug)]
-pub struct Watched {
-    key: Box<[u8]>,
-    state: Option<(Version, Option<u64>)>,
-}
 
 fn state_of(meta: &Metadata) -> Option<(Version, Option<u64>)> {
     (!marks::is_hidden(meta.marks)).then_some((meta.version, meta.expires_at_ms))

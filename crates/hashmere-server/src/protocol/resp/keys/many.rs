@@ -52,10 +52,7 @@ pub fn msetnx(keys: &mut Keys<'_, '_>, args: Args<'_>, reply: &mut Reply<'_>) ->
 pub fn del(keys: &mut Keys<'_, '_>, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fail> {
     let mut count = 0;
     for key in args.from(1) {
-        if keys.item(key)?.is_some() {
-            keys.delete(key)?;
-            count += 1;
-        }
+        count += i64::from(keys.remove(key)?);
     }
     reply.integer(count);
     Ok(())

@@ -122,6 +122,13 @@ impl<'k, 'e> Keys<'k, 'e> {
         Ok(self.transaction.delete(key)?)
     }
 
+    /// Removes a key if it is there. The placeholder of a lease goes too, and was no key.
+    pub fn remove(&mut self, key: &[u8]) -> Result<bool, Fail> {
+        let Some(item) = self.transaction.item(key)? else { return Ok(false) };
+        self.delete(key)?;
+        Ok(!marks::is_hidden(item.metadata.marks))
+    }
+
     /// Gives a key that was read another expiry.
     pub fn expire(&mut self, key: &[u8], ttl: Ttl) -> Result<(), Fail> {
         self.transaction.touch(key, ttl)?;
@@ -196,7 +203,7 @@ pub fn count_up(turn: &Turn<'_>, (hits, misses, stored): (u64, u64, u64)) {
     turn.counters.stored.add(stored);
 }
 
-/// What a client is told when the store refuses.
+/// The error of a client when the store refuses.
 pub fn refusal(error: &WriteError) -> String {
     match error {
         error if error.is_no_room() => "OOM command not allowed when used memory > 'maxmemory'.".into(),

@@ -16,7 +16,7 @@ pub enum Expires {
     At(i64),
 }
 
-/// What `SET` and `GETEX` are told.
+/// What `SET` and `GETEX` are called with.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Only if the key is absent.
