@@ -14,7 +14,10 @@ use crate::watch::Watchers;
 use hashmere::{Cursor, Filter, ReadError, Stats, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How old the figures may be that many clients ask for once a second: making them walks the index.
+const STATS_AGE: Duration = Duration::from_millis(500);
 
 /// One server.
 #[derive(Debug)]
@@ -57,6 +60,7 @@ pub struct Server {
     pub(crate) tls: Option<Acceptor>,
     accounts: RwLock<Option<Arc<Accounts>>>,
     http_token: RwLock<Option<Arc<[u8]>>>,
+    recent: Mutex<Option<(Instant, Arc<Recent>)>>,
     /// Clients that follow the changes over HTTP.
     pub(crate) change_streams: Arc<AtomicUsize>,
 }
@@ -84,6 +88,15 @@ impl Others {
             deletes: stats.deletes.wrapping_sub(stats.own.deletes),
         }
     }
+}
+
+/// Figures of the store, and when they were made.
+#[derive(Debug)]
+pub(crate) struct Recent {
+    /// Milliseconds since 1970.
+    pub(crate) made_ms: u64,
+    /// The figures.
+    pub(crate) stats: Stats,
 }
 
 /// What the server reads from private files before it gives up its privileges.
@@ -146,8 +159,21 @@ impl Server {
             accounts: RwLock::new(secrets.accounts.map(Arc::new)),
             http_token: RwLock::new(secrets.http_token.map(Arc::from)),
             change_streams: Arc::default(),
+            recent: Mutex::default(),
             config,
         }
+    }
+
+    /// The figures of the store, not older than half a second: so however many clients ask, the index is walked twice a
+    /// second at most.
+    pub(crate) fn recent_stats(&self) -> Arc<Recent> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, stats)) = recent.as_ref().filter(|(made, _)| made.elapsed() < STATS_AGE) {
+            return stats.clone();
+        }
+        let stats = Arc::new(Recent { made_ms: now_ms(), stats: self.store.stats() });
+        *recent = Some((Instant::now(), stats.clone()));
+        stats
     }
 
     /// Counts operations of other processes from now on.
