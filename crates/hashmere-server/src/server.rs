@@ -16,8 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How old the figures may be that many clients ask for once a second: making them walks the index.
+/// How old figures of the store may be at least, for clients that ask again and again: making them walks the index.
 const STATS_AGE: Duration = Duration::from_millis(500);
+/// The same for a large index: the time that making them took, times this. It is at most 0.4 % of a core then.
+const STATS_SHARE: u32 = 250;
+/// But no more than this.
+const STATS_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// One server.
 #[derive(Debug)]
@@ -60,7 +64,7 @@ pub struct Server {
     pub(crate) tls: Option<Acceptor>,
     accounts: RwLock<Option<Arc<Accounts>>>,
     http_token: RwLock<Option<Arc<[u8]>>>,
-    recent: Mutex<Option<(Instant, Arc<Recent>)>>,
+    recent: Mutex<Option<Arc<Recent>>>,
     /// Clients that follow the changes over HTTP.
     pub(crate) change_streams: Arc<AtomicUsize>,
 }
@@ -95,6 +99,8 @@ impl Others {
 pub(crate) struct Recent {
     /// Milliseconds since 1970.
     pub(crate) made_ms: u64,
+    /// Until when they are recent.
+    until: Instant,
     /// The figures.
     pub(crate) stats: Stats,
 }
@@ -164,16 +170,19 @@ impl Server {
         }
     }
 
-    /// The figures of the store, not older than half a second: so however many clients ask, the index is walked twice a
-    /// second at most.
+    /// The figures of the store, half a second old at most, or older if the index is large: so however many clients ask,
+    /// little time is spent on them.
     pub(crate) fn recent_stats(&self) -> Arc<Recent> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, stats)) = recent.as_ref().filter(|(made, _)| made.elapsed() < STATS_AGE) {
-            return stats.clone();
+        let start = Instant::now();
+        if let Some(known) = recent.as_ref().filter(|known| start < known.until) {
+            return known.clone();
         }
-        let stats = Arc::new(Recent { made_ms: now_ms(), stats: self.store.stats() });
-        *recent = Some((Instant::now(), stats.clone()));
-        stats
+        let (made_ms, stats) = (now_ms(), self.store.stats());
+        let age = (start.elapsed() * STATS_SHARE).clamp(STATS_AGE, STATS_AGE_MAX);
+        let made = Arc::new(Recent { made_ms, until: start + age, stats });
+        *recent = Some(made.clone());
+        made
     }
 
     /// Counts operations of other processes from now on.
