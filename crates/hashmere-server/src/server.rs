@@ -170,8 +170,8 @@ impl Server {
         }
     }
 
-    /// The figures of the store, half a second old at most, or older if the index is large: so however many clients ask,
-    /// little time is spent on them.
+    /// The figures of the store, half a second old at most, or older if the index is large: so however many clients
+    /// ask, little time is spent on them.
     pub(crate) fn recent_stats(&self) -> Arc<Recent> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
