@@ -159,21 +159,20 @@ impl Text {
         }
     }
 
-    fn stores(&mut self, stores: &[(String, &Store)]) {
+    fn stores(&mut self, stores: &[(String, &Store, &Stats)]) {
         // A place that cannot be looked up is none: the other figures are given all the same.
-        let replicas: Vec<(String, ReplicaStatus)> = stores
+        let replicas: Vec<(&str, ReplicaStatus)> = stores
             .iter()
-            .filter_map(|(labels, store)| Some((labels.clone(), hashmere_replica::status(store).ok()??)))
+            .filter_map(|(labels, store, _)| Some((labels.as_str(), hashmere_replica::status(*store).ok()??)))
             .collect();
-        let stores: Vec<(&String, Stats)> = stores.iter().map(|(labels, store)| (labels, store.stats())).collect();
         for figure in STORE {
             let samples: Vec<(&str, u64)> =
-                stores.iter().map(|(labels, stats)| (labels.as_str(), (figure.read)(stats))).collect();
+                stores.iter().map(|(labels, _, stats)| (labels.as_str(), (figure.read)(stats))).collect();
             self.family(&format!("hashmere_store_{}", figure.name), figure.kind, figure.help, &samples);
         }
         for (name, kind, help, read) in REPLICA.iter().filter(|_| !replicas.is_empty()) {
             let samples: Vec<(&str, u64)> =
-                replicas.iter().map(|(labels, status)| (labels.as_str(), read(status))).collect();
+                replicas.iter().map(|(labels, status)| (*labels, read(status))).collect();
             self.family(&format!("hashmere_replica_{name}"), *kind, help, &samples);
         }
     }
@@ -194,9 +193,11 @@ fn labels(name: &str) -> String {
 
 /// The metrics of stores, each with a name for its label.
 pub fn of_stores(stores: &[(String, &Store)], form: Form) -> String {
-    let stores: Vec<(String, &Store)> = stores.iter().map(|(name, store)| (labels(name), *store)).collect();
+    let made: Vec<Stats> = stores.iter().map(|(_, store)| store.stats()).collect();
+    let labelled: Vec<(String, &Store, &Stats)> =
+        stores.iter().zip(&made).map(|((name, store), stats)| (labels(name), *store, stats)).collect();
     let mut text = Text { form, out: String::new() };
-    text.stores(&stores);
+    text.stores(&labelled);
     text.end()
 }
 
@@ -220,7 +221,7 @@ pub(crate) fn of_server(server: &Server, form: Form) -> String {
     Totals::of(&server.counters).each(|name, help, value| {
         text.family(&format!("hashmere_{name}"), Kind::Counter, help.trim(), &[("", value)]);
     });
-    text.stores(&[(labels(&name_of(&server.store)), &server.store)]);
+    text.stores(&[(labels(&name_of(&server.store)), &server.store, &server.recent_stats().stats)]);
     text.end()
 }
 

@@ -14,7 +14,14 @@ use crate::watch::Watchers;
 use hashmere::{Cursor, Filter, ReadError, Stats, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How old figures of the store may be at least, for clients that ask again and again: making them walks the index.
+const STATS_AGE: Duration = Duration::from_millis(500);
+/// The same for a large index: the time that making them took, times this. It is at most 0.4 % of a core then.
+const STATS_SHARE: u32 = 250;
+/// But no more than this.
+const STATS_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// One server.
 #[derive(Debug)]
@@ -57,6 +64,7 @@ pub struct Server {
     pub(crate) tls: Option<Acceptor>,
     accounts: RwLock<Option<Arc<Accounts>>>,
     http_token: RwLock<Option<Arc<[u8]>>>,
+    recent: Mutex<Option<Arc<Recent>>>,
     /// Clients that follow the changes over HTTP.
     pub(crate) change_streams: Arc<AtomicUsize>,
 }
@@ -84,6 +92,17 @@ impl Others {
             deletes: stats.deletes.wrapping_sub(stats.own.deletes),
         }
     }
+}
+
+/// Figures of the store, and when they were made.
+#[derive(Debug)]
+pub(crate) struct Recent {
+    /// Milliseconds since 1970.
+    pub(crate) made_ms: u64,
+    /// Until when they are recent.
+    until: Instant,
+    /// The figures.
+    pub(crate) stats: Stats,
 }
 
 /// What the server reads from private files before it gives up its privileges.
@@ -146,8 +165,24 @@ impl Server {
             accounts: RwLock::new(secrets.accounts.map(Arc::new)),
             http_token: RwLock::new(secrets.http_token.map(Arc::from)),
             change_streams: Arc::default(),
+            recent: Mutex::default(),
             config,
         }
+    }
+
+    /// The figures of the store, half a second old at most, or older if the index is large: so however many clients
+    /// ask, little time is spent on them.
+    pub(crate) fn recent_stats(&self) -> Arc<Recent> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = Instant::now();
+        if let Some(known) = recent.as_ref().filter(|known| start < known.until) {
+            return known.clone();
+        }
+        let (made_ms, stats) = (now_ms(), self.store.stats());
+        let age = (start.elapsed() * STATS_SHARE).clamp(STATS_AGE, STATS_AGE_MAX);
+        let made = Arc::new(Recent { made_ms, until: start + age, stats });
+        *recent = Some(made.clone());
+        made
     }
 
     /// Counts operations of other processes from now on.

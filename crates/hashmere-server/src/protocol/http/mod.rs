@@ -18,6 +18,7 @@ mod status;
 use crate::outbox::Outbox;
 use crate::peers::State;
 use crate::protocol::{Next, OUTPUT_MAX};
+use crate::server::now_ms;
 use crate::turn::Turn;
 use changes::Stream;
 use chunked::{Chunks, Read};
@@ -86,7 +87,7 @@ enum Whole<'a> {
 impl Http {
     /// A new conversation.
     pub fn new() -> Http {
-        Http { date: Date::at(0), active: 0, request: Progress::default(), skip: 0, stream: None }
+        Http { date: Date::at(0), active: now_ms() / 1000, request: Progress::default(), skip: 0, stream: None }
     }
 
     /// Whether it receives the changes of the store.
@@ -125,7 +126,7 @@ impl Http {
         match self.request.began {
             _ if self.is_subscribed() => false,
             Some(began) => now.saturating_sub(began) > HEAD_SECONDS + self.request.body / BODY_RATE,
-            None => self.active != 0 && now.saturating_sub(self.active) > IDLE_SECONDS,
+            None => now.saturating_sub(self.active) > IDLE_SECONDS,
         }
     }
 
@@ -308,5 +309,24 @@ impl Http {
                 }
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_that_are_silent_or_slow_are_late() {
+        let mut http = Http::new();
+        // It may have said nothing at all.
+        let start = http.active;
+        assert!(!http.is_late(start + IDLE_SECONDS) && http.is_late(start + IDLE_SECONDS + 1));
+        http.request.began = Some(start);
+        assert!(!http.is_late(start + HEAD_SECONDS) && http.is_late(start + HEAD_SECONDS + 1));
+        http.request.body = 5 * BODY_RATE;
+        assert!(!http.is_late(start + HEAD_SECONDS + 5) && http.is_late(start + HEAD_SECONDS + 6));
+        // The clock may be set back.
+        assert!(!http.is_late(start - 1000));
     }
 }

@@ -3,7 +3,7 @@
 use super::json::Object;
 use super::reply::{Answer, JSON};
 use crate::metrics;
-use crate::server::{now_ms, Server};
+use crate::server::Server;
 use crate::stats::counters::Totals;
 use crate::turn::Turn;
 use hashmere::{ClientStats, Mode, Stats};
@@ -19,22 +19,23 @@ pub fn run(turn: &mut Turn<'_>, answer: &Answer<'_>) {
 }
 
 fn of(server: &Server) -> Value {
-    let stats = server.store.stats();
+    let recent = server.recent_stats();
+    let stats = &recent.stats;
     let mut store = Object::new();
     store.insert("name".into(), metrics::name_of(&server.store).into());
     store.insert("path".into(), server.store.path().display().to_string().into());
     store.insert("mode".into(), if stats.mode == Mode::Cache { "cache" } else { "strict" }.into());
     for figure in metrics::STORE {
-        store.insert(figure.name.into(), (figure.read)(&stats).into());
+        store.insert(figure.name.into(), (figure.read)(stats).into());
     }
     let mut counters = Object::new();
     Totals::of(&server.counters).each(|name, _, value| drop(counters.insert(name.into(), value.into())));
     json!({
-        "time_ms": now_ms(),
+        "time_ms": recent.made_ms,
         "version": env!("CARGO_PKG_VERSION"),
         "write": server.config.http.write,
         "store": store,
-        "processes": processes(&stats),
+        "processes": processes(stats),
         "regions": regions(server),
         "feed": stats.feed.map(|feed| json!({
             "position": feed.position, "oldest": feed.oldest, "bytes": feed.bytes, "values": feed.values,

@@ -86,6 +86,7 @@ function push(id, second, values) {
 let before = null;
 
 function show(now) {
+  if (before && now.time_ms === before.time_ms) return;
   const { store, server } = now;
   const seconds = before ? (now.time_ms - before.time_ms) / 1000 : 0;
   const rate = (of) => (seconds > 0 ? Math.max(0, of(now) - of(before)) / seconds : 0);
