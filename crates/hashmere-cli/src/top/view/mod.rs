@@ -119,7 +119,7 @@ fn footer<'a>(model: &Model, theme: &Theme) -> Line<'a> {
         text.push_str("  enter");
     }
     if model.screen != Screen::Stores {
-        text.push_str("  esc back");
+        text.push_str("  esc");
     }
     Line::styled(text, theme.colour(Color::DarkGray))
 }
