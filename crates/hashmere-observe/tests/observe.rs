@@ -218,12 +218,10 @@ fn damage_makes_wrong_figures_and_nothing_worse() {
     let store = Options::new().segment_bytes(16 << 10).feed(1 << 20).open(scratch.store("s")).unwrap();
     let pool = PoolOptions::new(10, 24).open(&store, "jobs").unwrap();
     (0..200).for_each(|i| assert!(store.set(&key(i), &[1; 100]).is_ok()));
-    let copy = scratch.store("damaged");
-    std::fs::copy(store.path(), &copy).unwrap();
+    let observer = Observer::open(store.path()).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(store.path()).unwrap();
+    let words = file.metadata().unwrap().len() / 8;
     drop((pool, store));
-    let observer = Observer::open(&copy).unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(&copy).unwrap();
-    let words = std::fs::metadata(&copy).unwrap().len() / 8;
     let mut rng = hashmere_testkit::rng::Rng::for_test("observe damage");
     let mut next = || rng.word();
     let mut before = observer.snapshot();
