@@ -80,7 +80,7 @@ fn turn(observer: &Observer, records: u64, seconds: f64, is_observed: bool) -> O
         .spawn()?;
     let pid = child.id();
     let output = child.stdout.take().ok_or("no output of the reader")?;
-    let mut seen = 0.0;
+    let mut seen = 0.0f64;
     let mut last = before.clone();
     while is_observed && child.try_wait()?.is_none() {
         std::thread::sleep(INTERVAL);

@@ -50,7 +50,7 @@ impl Observer {
     /// The figures of this moment. Takes time in proportion to segments and clients, not to keys: below a millisecond
     /// for a store of some gigabytes. For each client two files of `/proc` are read.
     ///
-    /// A store that is removed meanwhile goes on giving figures: those of the removed file.
+    /// A store that was removed goes on giving figures: those of the removed file.
     pub fn snapshot(&self) -> Snapshot {
         let shared = self.store.shared();
         let activity = shared.activity();

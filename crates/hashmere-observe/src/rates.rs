@@ -95,11 +95,18 @@ pub struct Rates {
     pub replicated: f64,
 }
 
-/// Positions of a queue have so many bits.
+/// Bits of a position in a queue.
 const PUSHED_BITS: u32 = 48;
 
+impl Snapshot {
+    /// What was done a second since another snapshot of the same store, which was taken earlier.
+    pub fn since(&self, previous: &Snapshot) -> Rates {
+        Rates::between(previous, self)
+    }
+}
+
 impl Rates {
-    pub(crate) fn between(before: &Snapshot, now: &Snapshot) -> Rates {
+    fn between(before: &Snapshot, now: &Snapshot) -> Rates {
         let seconds = now.taken.saturating_sub(before.taken).as_secs_f64();
         // Two of the same moment: nothing was done.
         if seconds == 0.0 {

@@ -104,8 +104,8 @@ impl Segments {
         self.map.iter().filter(|one| **one == use_).count() as u64
     }
 
-    /// The map in `cells` cells: of those segments that fall into one, what most are used for. Fewer segments than cells
-    /// have one cell each.
+    /// The map in `cells` cells: of those segments that fall into one, what most are used for. Fewer segments than
+    /// cells have one cell each.
     pub fn condensed(&self, cells: usize) -> Vec<SegmentUse> {
         let n = self.map.len();
         if n <= cells {

@@ -1,7 +1,6 @@
 //! What is known of a store at a moment.
 
 use crate::process::Process;
-use crate::rates::Rates;
 use crate::segments::{SegmentUse, Segments};
 use hashmere::{FeedInfo, Mode};
 use hashmere_engine::{Activity, Figures};
@@ -128,11 +127,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What was done a second since another snapshot of the same store, which was taken earlier.
-    pub fn since(&self, previous: &Snapshot) -> Rates {
-        Rates::between(previous, self)
-    }
-
     /// The name of the store: that of the file without its ending.
     pub fn name(&self) -> String {
         self.path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()

@@ -1,6 +1,8 @@
 //! What an observer says of a store is what was done in it.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
+#![allow(clippy::unwrap_used)]
+
 use hashmere::{Options, Store, Ttl};
 use hashmere_observe::{Observer, Process, ProcessState, SegmentUse, Snapshot};
 use hashmere_queue::{PoolOptions, QueueOptions};
@@ -209,4 +211,34 @@ fn a_store_that_another_one_took_the_place_of_is_removed() {
     // It still gives figures: those of the file that it has.
     store.set(b"key", b"value").unwrap();
     assert_eq!(observer.snapshot().items, 1);
+}
+
+#[test]
+fn damage_makes_wrong_figures_and_nothing_worse() {
+    let scratch = Scratch::new("observe");
+    let store = Options::new().segment_bytes(16 << 10).feed(1 << 20).open(scratch.store("s")).unwrap();
+    let pool = PoolOptions::new(10, 24).open(&store, "jobs").unwrap();
+    (0..200).for_each(|i| assert!(store.set(&key(i), &[1; 100]).is_ok()));
+    let observer = Observer::open(store.path()).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(store.path()).unwrap();
+    let words = file.metadata().unwrap().len() / 8;
+    drop((pool, store));
+    let mut rng = hashmere_testkit::rng::Rng::for_test("observe damage");
+    let mut next = || rng.word();
+    let mut before = observer.snapshot();
+    for _ in 0..2000 {
+        // Half of them in the header, the segment table and the first client records, which an observer reads most of.
+        let place = next();
+        let word = match place % 4 {
+            0 => (place >> 8) % 64,
+            1 => (64 << 10) / 8 + (place >> 8) % 1024,
+            2 => (320 << 10) / 8 + (place >> 8) % 256,
+            _ => (place >> 8) % words,
+        };
+        let value = if place & 16 == 0 { next() } else { next() >> 40 };
+        std::os::unix::fs::FileExt::write_all_at(&file, &value.to_le_bytes(), word * 8).unwrap();
+        let now = observer.snapshot();
+        std::hint::black_box((now.since(&before), now.stuck_holders().count(), now.segments.condensed(80)));
+        before = now;
+    }
 }

@@ -1,6 +1,7 @@
 //! `big`: what takes the room.
 
-mod tally;
+mod count;
+mod summary;
 mod tree;
 
 use super::{shown, Outcome};
@@ -11,13 +12,13 @@ use clap::Args;
 use hashmere::{Cursor, Filter};
 use hashmere_os::{clock, process};
 use serde_json::{json, Value};
-use tally::Tally;
+use summary::Summary;
 use tree::Line;
 
 /// Show what takes the room: the largest keys, histograms of sizes and remaining TTLs, bytes by key prefix.
 ///
 /// Goes through all keys, in memory that does not grow with their number. Writers are not stopped; keys that come or go
-/// meanwhile are counted or not. A run that is interrupted prints what it has counted, and a cursor on standard error:
+/// during it are counted or not. A run that is interrupted prints what it has counted, and a cursor on standard error:
 /// `--from` goes on there, and counts the rest. Bytes are those of key and value.
 #[derive(Args, Debug)]
 pub struct Big {
@@ -29,7 +30,7 @@ pub struct Big {
     /// Characters at which a key has prefixes
     #[arg(long, value_name = "CHARS", default_value = ":/")]
     separators: String,
-    /// How many levels of prefixes are told apart
+    /// How many levels of prefixes are distinguished
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     depth: u8,
     /// Only keys that begin with this
@@ -38,7 +39,7 @@ pub struct Big {
     /// Go on where a former run ended
     #[arg(long, value_name = "CURSOR")]
     from: Option<u64>,
-    /// End after so many keys, and print the cursor
+    /// End after N keys, and print the cursor
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// One JSON object
@@ -58,33 +59,33 @@ impl Big {
         if let Some(prefix) = &self.prefix {
             filter = filter.prefix(prefix.as_bytes());
         }
-        let mut tally = Tally::new(self.top.into(), self.separators.as_bytes(), self.depth.into(), clock::now_ms());
+        let mut summary = Summary::new(self.top.into(), self.separators.as_bytes(), self.depth.into(), clock::now_ms());
         let mut scan = store.scan(self.from.map_or(Cursor::START, Cursor), filter);
         let bar = progress_bar(store.len(), quiet);
         let limit = self.limit.unwrap_or(u64::MAX);
-        let mut interrupted = tally.keys() >= limit;
+        let mut interrupted = summary.keys() >= limit;
         while !interrupted {
             let mut places = STRETCH;
             while let Some(pair) = scan.next_within(&mut places) {
                 let pair = pair?;
-                tally.add(&pair.key, &pair.metadata);
-                if tally.keys() >= limit {
+                summary.add(&pair.key, &pair.metadata);
+                if summary.keys() >= limit {
                     break;
                 }
             }
-            bar.set_position(tally.keys());
+            bar.set_position(summary.keys());
             if scan.cursor().is_none() {
                 break;
             }
-            interrupted = process::is_asked_to_stop() || tally.keys() >= limit;
+            interrupted = process::is_asked_to_stop() || summary.keys() >= limit;
         }
         bar.finish_and_clear();
         let cursor = if interrupted { scan.cursor().map(|cursor| cursor.0) } else { None };
         let mut output = Output::new();
         if self.json {
-            output.line(self.as_json(&store.path().to_string_lossy(), &tally, cursor).to_string())?;
+            output.line(self.as_json(&store.path().to_string_lossy(), &summary, cursor).to_string())?;
         } else {
-            self.write(&tally, &mut output)?;
+            self.write(&summary, &mut output)?;
         }
         output.finish()?;
         if let Some(cursor) = cursor {
@@ -93,21 +94,21 @@ impl Big {
         Ok(())
     }
 
-    fn as_json(&self, path: &str, tally: &Tally, cursor: Option<u64>) -> Value {
-        let largest: Vec<Value> = tally
+    fn as_json(&self, path: &str, summary: &Summary, cursor: Option<u64>) -> Value {
+        let largest: Vec<Value> = summary
             .largest()
             .iter()
             .map(|one| json!({"key": text(&one.key), "value_len": one.value_len, "bytes": one.bytes}))
             .collect();
-        let sizes: Vec<Value> = tally
+        let sizes: Vec<Value> = summary
             .sizes()
             .map(|(to, count)| json!({"value_len_to": to, "keys": count.keys, "bytes": count.bytes}))
             .collect();
-        let ttls: Vec<Value> = tally
+        let ttls: Vec<Value> = summary
             .ttls()
             .map(|(bound, count)| json!({"remaining": bound, "keys": count.keys, "bytes": count.bytes}))
             .collect();
-        let prefixes: Vec<Value> = tally
+        let prefixes: Vec<Value> = summary
             .tree()
             .lines(self.top.into())
             .iter()
@@ -117,13 +118,13 @@ impl Big {
             })
             .collect();
         json!({
-            "path": path, "keys": tally.keys(), "bytes": tally.total().bytes, "from": self.from, "cursor": cursor,
+            "path": path, "keys": summary.keys(), "bytes": summary.total().bytes, "from": self.from, "cursor": cursor,
             "largest": largest, "sizes": sizes, "ttls": ttls, "prefixes": prefixes,
         })
     }
 
-    fn write(&self, tally: &Tally, output: &mut Output) -> Outcome {
-        let total = tally.total();
+    fn write(&self, summary: &Summary, output: &mut Output) -> Outcome {
+        let total = summary.total();
         output.line(format!("{}, {} in keys and values", crate::text::plural(total.keys, "key"), size(total.bytes)))?;
         if total.keys == 0 {
             return Ok(());
@@ -131,23 +132,23 @@ impl Big {
         let share = |bytes: u64| bytes as f64 * 100.0 / total.bytes.max(1) as f64;
         output.line("")?;
         output.line(format!("{:<16} {:>14} {:>12} {:>7}", "LENGTH OF VALUE", "KEYS", "BYTES", "SHARE"))?;
-        for (to, count) in tally.sizes() {
+        for (to, count) in summary.sizes() {
             let label = format!("up to {}", size(to));
             output.line(row(&label, count.keys, count.bytes, share(count.bytes)))?;
         }
         output.line("")?;
         output.line(format!("{:<16} {:>14} {:>12} {:>7}", "EXPIRES WITHIN", "KEYS", "BYTES", "SHARE"))?;
-        for (label, count) in tally.ttls() {
+        for (label, count) in summary.ttls() {
             output.line(row(label, count.keys, count.bytes, share(count.bytes)))?;
         }
         output.line("")?;
         output.line(format!("{:>12}  LARGEST KEYS", "BYTES"))?;
-        for one in tally.largest() {
+        for one in summary.largest() {
             output.line(format!("{:>12}  {}", size(one.bytes), shown(&one.key)))?;
         }
         output.line("")?;
         output.line(format!("{:>14} {:>12} {:>7}  PREFIX", "KEYS", "BYTES", "SHARE"))?;
-        for Line { prefix, level, count } in tally.tree().lines(self.top.into()) {
+        for Line { prefix, level, count } in summary.tree().lines(self.top.into()) {
             let name = prefix.as_deref().map_or_else(|| "(other)".to_string(), shown);
             output.line(format!(
                 "{:>14} {:>12} {:>5.1} %  {}{name}",

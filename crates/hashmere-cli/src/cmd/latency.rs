@@ -49,7 +49,7 @@ const SLOWEST_NS: u64 = 600_000_000_000;
 struct Measured {
     name: &'static str,
     times: Histogram<u64>,
-    /// Gets that did not find their key: it was deleted, evicted or has expired meanwhile.
+    /// Gets that did not find their key: it was deleted, evicted or has expired since.
     misses: u64,
     seconds: f64,
 }

@@ -34,7 +34,7 @@ pub fn apply(model: &mut Model, key: KeyEvent) -> Then {
         type_filter(model, key.code);
         return Then::Go;
     }
-    if model.is_help {
+    if model.is_help && key.code != KeyCode::Char('q') {
         model.is_help = false;
         return Then::Go;
     }

@@ -1,11 +1,12 @@
 //! `top`: what goes on in stores, seen from outside.
 //!
-//! [`model`] is what is shown, [`view`] and its parts draw it, [`keys`] change it; [`plain`] and [`json`] print it once.
+//! [`model`] is what is shown, [`view`] and its parts draw it, [`keys`] change it; [`plain`] and [`json`] print it.
 
 mod json;
 mod keys;
 mod model;
 mod number;
+mod objects;
 mod plain;
 mod view;
 

@@ -113,7 +113,7 @@ pub struct Model {
     pub filter: String,
     /// The filter is being typed.
     pub is_typing: bool,
-    /// Nothing is taken anew.
+    /// No further snapshots are taken.
     pub paused: bool,
     /// The keys are explained.
     pub is_help: bool,

@@ -1,7 +1,7 @@
 //! A snapshot as plain text: what `--once` prints.
 
 use super::number::{bytes, percent, rate};
-use super::view::store::stuck;
+use super::objects::{objects, stuck};
 use crate::cmd::Outcome;
 use crate::output::Output;
 use crate::text::grouped;
@@ -83,67 +83,4 @@ pub fn write(now: &Snapshot, rates: &Rates, output: &mut Output) -> Outcome {
         ))?;
     }
     Ok(())
-}
-
-/// What is in a store besides keys, one a line: queues, logs, feed, replica, backup.
-pub fn objects(now: &Snapshot, rates: &Rates) -> Vec<String> {
-    let mut lines = Vec::new();
-    for pool in &now.pools {
-        for queue in &pool.stats.queues {
-            let pushed = rates.pushed.get(&(pool.name.clone(), queue.name.clone())).copied().unwrap_or(0.0);
-            let sleeps = if queue.has_sleepers { ", waited for" } else { "" };
-            lines.push(format!(
-                "queue      {}/{}: {} of {}, {}/s pushed{sleeps}",
-                pool.name,
-                queue.name,
-                grouped(queue.len),
-                grouped(queue.bound),
-                rate(pushed)
-            ));
-        }
-        if pool.stats.held != 0 || pool.stats.recovered != 0 {
-            lines.push(format!(
-                "pool       {}: {} held by {} endpoints, {} recovered",
-                pool.name,
-                grouped(pool.stats.held),
-                pool.stats.endpoints,
-                grouped(pool.stats.recovered)
-            ));
-        }
-    }
-    for log in &now.logs {
-        let by_name = |map: &std::collections::BTreeMap<String, f64>| map.get(&log.name).copied().unwrap_or(0.0);
-        let drainer = log.stats.drainer.map_or("NO DRAINER".into(), |pid| format!("drained by pid {pid}"));
-        lines.push(format!(
-            "log        {}: {}/s lines, {}/s lost, {} waiting, {} undelivered, {drainer}",
-            log.name,
-            rate(by_name(&rates.lines)),
-            rate(by_name(&rates.lost)),
-            bytes(log.stats.waiting_bytes),
-            bytes(log.stats.undelivered_bytes)
-        ));
-    }
-    if let Some(feed) = &now.feed {
-        let values = if feed.values { ", with values" } else { "" };
-        lines.push(format!(
-            "feed       {}/s changes, {} kept in {}{values}",
-            rate(rates.feed),
-            grouped(feed.position.saturating_sub(feed.oldest)),
-            bytes(feed.bytes)
-        ));
-    }
-    if let Some(replica) = &now.replica {
-        let by = replica.pid.map_or("NO REPLICATOR".into(), |pid| format!("by pid {pid}"));
-        lines.push(format!(
-            "replica    {}, {} changes behind ({} ms), {}/s applied, {by}",
-            replica.phase.name(),
-            grouped(replica.lag()),
-            replica.lag_ms,
-            rate(rates.replicated)
-        ));
-    }
-    if let Some(pid) = now.backup_pid {
-        lines.push(format!("backup     by pid {pid}"));
-    }
-    lines
 }

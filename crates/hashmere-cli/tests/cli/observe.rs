@@ -63,7 +63,7 @@ fn top_once_prints_all_stores_of_the_namespace() {
     for head in ["keys       1 (0/s)", "reads      0/s", "memory     ", "segments   ", "processes  0"] {
         assert_eq!(text.lines().filter(|line| line.starts_with(head)).count(), 2, "{head}: {text}");
     }
-    s.sh("top --once --interval 100ms three").fails(3, "E2");
+    s.sh("top --once --interval 100ms three").fails(3, "E1");
     s.sh("top --once --interval 1ms").fails(2, "100ms");
     s.sh("top one").fails(2, "--once");
 }

@@ -134,7 +134,7 @@ pub struct Activity {
     pub segments: Vec<State>,
     /// All that was ever done in the store, by clients that are gone too.
     pub totals: Figures,
-    /// The same by client slot, whoever has it now.
+    /// The same by client slot, those of its former clients included.
     pub by_slot: Vec<Figures>,
     /// The clients of this moment.
     pub clients: Vec<ClientActivity>,
@@ -239,7 +239,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Calls `act` with the place of a region that is not pinned, for loads only, and gives its result if the region
-    /// was there before and after. `None`: there is none of this kind and name, or it went meanwhile.
+    /// was there before and after. `None`: there is none of this kind and name, or it was dropped during the call.
     pub(crate) fn peek_region<R>(&self, kind: u64, name: &[u8], act: impl FnOnce(u64, u64) -> R) -> Option<R> {
         let find = || {
             self.each_region().find_map(|(spot, info)| {

@@ -4,7 +4,7 @@
 //! has given one up takes no new ones: what belongs to those counts as *other*. A scan goes by the hashes of keys, so
 //! that large prefixes are met early.
 
-use super::tally::Count;
+use super::count::Count;
 use std::collections::BTreeMap;
 
 /// Prefixes that are kept at most.
@@ -42,7 +42,7 @@ pub struct Line {
 }
 
 impl Tree {
-    /// A prefix ends with any of these bytes, and is told apart up to this depth.
+    /// A prefix ends with any of these bytes, and is distinguished up to this depth.
     pub fn new(separators: &[u8], depth: usize) -> Tree {
         Tree { separators: separators.to_vec(), depth, nodes: 0, most: NODES, root: Node::default() }
     }
@@ -99,7 +99,7 @@ impl Node {
         }
     }
 
-    /// Drops those without others below them that have at most so many bytes; how many that were.
+    /// Drops those without others below them that have at most `bound` bytes; how many that were.
     fn drop_leaves(&mut self, bound: u64) -> usize {
         let before = self.parts.len();
         self.parts.retain(|_, part| !part.parts.is_empty() || part.count.bytes > bound);
@@ -120,7 +120,7 @@ impl Node {
             part.lines(prefix, level + 1, top, lines);
             prefix.truncate(length);
         }
-        // Of a prefix without others below it there is nothing to be told apart.
+        // Of a prefix without others below it there is nothing to be distinguished.
         if other.keys != 0 && (!self.parts.is_empty() || level == 0) {
             lines.push(Line { prefix: None, level, count: other });
         }

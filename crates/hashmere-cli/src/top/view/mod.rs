@@ -1,8 +1,8 @@
-//! Draws the model. Everything is told apart by letters, so that no colour is needed to read it.
+//! Draws the model. Letters distinguish everything, so that no colour is needed to read it.
 
 mod process;
 mod segments;
-pub mod store;
+mod store;
 mod stores;
 
 use super::keys::HELP;
@@ -119,7 +119,7 @@ fn footer<'a>(model: &Model, theme: &Theme) -> Line<'a> {
         text.push_str("  enter");
     }
     if model.screen != Screen::Stores {
-        text.push_str("  esc back");
+        text.push_str("  esc");
     }
     Line::styled(text, theme.colour(Color::DarkGray))
 }
@@ -148,7 +148,7 @@ fn visible(lines: usize, chosen: usize, height: usize) -> std::ops::Range<usize>
     start..lines.min(start + height)
 }
 
-/// At most so many columns of a text, with a mark where it was cut.
+/// At most `columns` columns of a text, with a mark where it was cut.
 fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.into();

@@ -27,6 +27,7 @@ pub fn draw(frame: &mut Frame, area: Rect, store: &Shown, (pid, name): (u32, &st
         pair("open for", crate::text::duration(std::time::Duration::from_secs(seconds)), theme),
         pair("threads", format!("{} (client slots {})", process.slots.len(), slots(process, width)), theme),
         pair("holds", holds(process), theme),
+        pair("pins", pins(process), theme),
         Line::raw(""),
         Line::styled(format!("{:<12} {:>12} {:>20}", "", "A SECOND", "SINCE THE SLOTS WERE"), theme.heading()),
         Line::styled(format!("{:<12} {:>12} {:>20}", "", "", "FIRST USED"), theme.heading()),
@@ -74,10 +75,16 @@ fn slots(process: &Process, width: usize) -> String {
 
 fn holds(process: &Process) -> String {
     format!(
-        "{}, {}, {} under way, {} on {}, {} would be free",
+        "{}, {}; {} under way",
         crate::text::plural(process.locks, "lock"),
         crate::text::plural(process.transactions, "transaction"),
-        crate::text::plural(process.busy, "operation"),
+        crate::text::plural(process.busy, "operation")
+    )
+}
+
+fn pins(process: &Process) -> String {
+    format!(
+        "{} on {}, of which {} would be free",
         crate::text::plural(process.views(), "view"),
         crate::text::plural(process.pins.len() as u64, "segment"),
         process.held_back()

@@ -3,7 +3,7 @@
 use super::{cut, segments, visible, Theme};
 use crate::top::model::{Model, Shown};
 use crate::top::number::{bytes, percent, rate};
-use crate::top::plain::objects;
+use crate::top::objects::{objects, stuck};
 use hashmere_observe::{OperationRates, Process, ProcessState};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -101,25 +101,6 @@ fn memory(store: &Shown) -> String {
         _ => String::new(),
     };
     format!("memory {} taken of {}, {maximum}{grows}", bytes(memory.allocated), bytes(memory.file))
-}
-
-/// What a process that is stopped or has crashed holds.
-pub(crate) fn stuck(process: &Process) -> String {
-    let mut holds = Vec::new();
-    if process.locks != 0 {
-        holds.push(crate::text::plural(process.locks, "lock"));
-    }
-    if process.transactions != 0 {
-        holds.push("a transaction".into());
-    }
-    if process.busy != 0 && holds.is_empty() {
-        holds.push("an operation under way".into());
-    }
-    if process.views() != 0 {
-        holds.push(crate::text::plural(process.views(), "view"));
-    }
-    let state = process.state.name().to_uppercase();
-    format!("{state}: pid {} ({}) holds {}", process.pid, process.command, holds.join(", "))
 }
 
 fn list_processes(frame: &mut Frame, area: Rect, model: &Model, store: &Shown, theme: &Theme) {

@@ -52,7 +52,7 @@ fn line(shown: &Shown, width: usize) -> (String, bool) {
         states.push("no space".to_string());
     }
     if let Some(replica) = &now.replica {
-        states.push(format!("replica, {} behind", replica.lag()));
+        states.push(format!("replica, lag {}", replica.lag()));
     }
     if now.feed.is_some() {
         states.push(format!("feed {}/s", rate(shown.rates.feed)));

@@ -1,31 +1,10 @@
 //! What is counted of keys, in memory that does not grow with their number.
 
+use super::count::Count;
 use super::tree::Tree;
 use hashmere::Metadata;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// Keys, and the bytes of them and their values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// How many.
-    pub keys: u64,
-    /// Bytes of keys and values.
-    pub bytes: u64,
-}
-
-impl Count {
-    /// One more key.
-    pub fn add(&mut self, bytes: u64) {
-        self.keys += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
-
-    /// What is left of this without another one that is a part of it.
-    pub fn without(self, part: Count) -> Count {
-        Count { keys: self.keys - part.keys, bytes: self.bytes - part.bytes }
-    }
-}
 
 /// One of the largest keys. Ordered by size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +30,7 @@ const TTL_BOUNDS: [(u64, &str); 8] = [
 ];
 
 /// All that is counted.
-pub struct Tally {
+pub struct Summary {
     now_ms: u64,
     top: usize,
     total: Count,
@@ -63,10 +42,10 @@ pub struct Tally {
     tree: Tree,
 }
 
-impl Tally {
+impl Summary {
     /// Nothing yet.
-    pub fn new(top: usize, separators: &[u8], depth: usize, now_ms: u64) -> Tally {
-        Tally {
+    pub fn new(top: usize, separators: &[u8], depth: usize, now_ms: u64) -> Summary {
+        Summary {
             now_ms,
             top,
             total: Count::default(),
@@ -153,17 +132,17 @@ mod tests {
     #[test]
     fn the_largest_are_kept_whatever_comes_first() {
         for order in [[5u64, 1, 4, 2, 3], [1, 2, 3, 4, 5], [5, 4, 3, 2, 1]] {
-            let mut tally = Tally::new(2, b":", 3, 1000);
+            let mut summary = Summary::new(2, b":", 3, 1000);
             for n in order {
                 let metadata =
                     Metadata { value_len: n * 100, expires_at_ms: Some(1000 + n * 700), ..Metadata::default() };
-                tally.add(&[b'0' + n as u8], &metadata);
+                summary.add(&[b'0' + n as u8], &metadata);
             }
-            let largest: Vec<_> = tally.largest().into_iter().map(|one| (one.key, one.bytes)).collect();
+            let largest: Vec<_> = summary.largest().into_iter().map(|one| (one.key, one.bytes)).collect();
             assert_eq!(largest, [(b"5".to_vec(), 501), (b"4".to_vec(), 401)]);
-            let ttls: Vec<_> = tally.ttls().map(|(name, count)| (name, count.keys)).collect();
+            let ttls: Vec<_> = summary.ttls().map(|(name, count)| (name, count.keys)).collect();
             assert_eq!(ttls, [("1s", 1), ("10s", 4)]);
-            assert_eq!(tally.total(), Count { keys: 5, bytes: 1505 });
+            assert_eq!(summary.total(), Count { keys: 5, bytes: 1505 });
         }
     }
 }
