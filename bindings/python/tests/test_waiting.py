@@ -131,11 +131,16 @@ def test_a_readers_writer_lock(store):
             lock.write(1)
         store.clear()
         got = []
-        thread = threading.Thread(target=lambda: got.extend([lock.read(0.01), lock.write(0.01)]))
+
+        def contend():
+            with lock.read(0.01):
+                got.append("read")
+            got.append(lock.write(0.01))
+
+        thread = threading.Thread(target=contend)
         thread.start()
         thread.join()
-        assert got[0] and got[1] is None
-        got[0].release()
+        assert got == ["read", None]
     with pytest.raises(RuntimeError):
         guard.release()
     with lock.write(0):
