@@ -257,15 +257,7 @@ impl Serve {
         };
         let extended = Extended::parse(&self.extended).map_err(usage)?;
         let inherited = hashmere_os::process::handed_sockets();
-        if !inherited.is_empty() && !self.resp.is_empty() {
-            return Err(usage(
-                "--resp opens a socket, and the service manager has handed over those of this server; start another \
-                 one for clients of Redis"
-                    .into(),
-            ));
-        }
-        let mut endpoints = if inherited.is_empty() { self.endpoints().map_err(usage)? } else { Vec::new() };
-        endpoints.extend(self.http_endpoints().map_err(usage)?);
+        let endpoints = self.endpoints(inherited.is_empty()).map_err(usage)?;
         if endpoints.is_empty() && inherited.is_empty() {
             return Err(usage("nothing to listen on: -p 0 needs -s FILE, --http ADDRESS or --resp ADDRESS".into()));
         }
@@ -306,28 +298,29 @@ impl Serve {
         })
     }
 
-    /// Where to listen.
-    fn endpoints(&self) -> Result<Vec<Endpoint>, String> {
-        let tcp = addresses::resolve(self.port, &self.listen, self.unix_socket.is_some())?;
-        let addresses = tcp.into_iter().map(Address::Tcp).chain(self.unix_socket.clone().map(Address::Unix));
-        let mut endpoints: Vec<Endpoint> =
-            addresses.map(|address| Endpoint { address, protocol: self.memcached() }).collect();
-        for text in &self.resp {
-            let addresses = addresses::named(text, "--resp")?;
-            endpoints.extend(addresses.into_iter().map(|address| Endpoint { address, protocol: Protocol::Resp }));
-        }
-        Ok(endpoints)
-    }
-
-    /// Where HTTP is served.
-    fn http_endpoints(&self) -> Result<Vec<Endpoint>, String> {
+    /// Where to listen: for clients of memcached unless the service manager has handed sockets over, for others beside
+    /// those.
+    fn endpoints(&self, for_memcached: bool) -> Result<Vec<Endpoint>, String> {
         if self.http.is_empty() && (self.http_write || self.http_token.is_some() || !self.http_host.is_empty()) {
             return Err("--http-write, --http-token and --http-host need --http ADDRESS".into());
         }
         let mut endpoints = Vec::new();
-        for text in &self.http {
-            let addresses = addresses::named(text, "--http")?;
-            endpoints.extend(addresses.into_iter().map(|address| Endpoint { address, protocol: Protocol::Http }));
+        let mut listen = |addresses: Vec<Address>, protocol: Protocol| {
+            endpoints.extend(addresses.into_iter().map(|address| Endpoint { address, protocol }));
+        };
+        if for_memcached {
+            let tcp = addresses::resolve(self.port, &self.listen, self.unix_socket.is_some())?.into_iter();
+            listen(
+                tcp.map(Address::Tcp).chain(self.unix_socket.clone().map(Address::Unix)).collect(),
+                self.memcached(),
+            );
+        }
+        for (texts, option, protocol) in
+            [(&self.resp, "--resp", Protocol::Resp), (&self.http, "--http", Protocol::Http)]
+        {
+            for text in texts {
+                listen(addresses::named(text, option)?, protocol);
+            }
         }
         Ok(endpoints)
     }
