@@ -120,13 +120,11 @@ fn interact(model: &mut Model, terminal: &mut DefaultTerminal) -> Outcome {
     loop {
         terminal.draw(|frame| view::draw(frame, model, &theme)).map_err(failed)?;
         if event::poll(next.saturating_duration_since(Instant::now())).map_err(failed)? {
-            match event::read().map_err(failed)? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => {
-                    if keys::apply(model, key) == keys::Then::Quit {
-                        return Ok(());
-                    }
+            if let Event::Key(key) = event::read().map_err(failed)? {
+                let is_press = key.kind != KeyEventKind::Release;
+                if is_press && keys::apply(model, key) == keys::Then::Quit {
+                    return Ok(());
                 }
-                _ => {}
             }
         }
         if Instant::now() >= next {

@@ -76,7 +76,7 @@ fn the_list_leads_to_a_store_and_that_to_a_process() {
         press(&mut model, &[KeyCode::Enter]);
         let process = drawn(&model, size, &Theme::PLAIN);
         let pid = format!("pid         {}, running", std::process::id());
-        assert!(process.iter().any(|line| *line == pid), "{process:#?}");
+        assert!(process.contains(&pid), "{process:#?}");
         let sets = process.iter().find(|line| line.starts_with("sets ")).unwrap();
         assert!(sets.ends_with(" 500"), "{sets}");
         assert_eq!(press(&mut model, &[KeyCode::Esc, KeyCode::Esc]), Then::Go);
