@@ -169,8 +169,8 @@ impl SharedEngine {
     }
 
     /// Loads words of a region without opening it, as a read-only process can: `act` is called with the memory, where
-    /// the region begins and how long it is. It must store nothing, and be ready for any words: the region may be dropped
-    /// and its room reused during the call. Then, or if there is none, the result is `None`.
+    /// the region begins and how long it is. It must store nothing, and be ready for any words: the region may be
+    /// dropped and its room reused during the call. Then, or if there is none, the result is `None`.
     pub fn peek_region<R>(&self, kind: u64, name: &[u8], act: impl FnOnce(&MapMem, u64, u64) -> R) -> Option<R> {
         let engine = self.engine();
         engine.peek_region(kind, name, |at, len| act(&engine.mem, at, len))

@@ -121,7 +121,8 @@ fn interact(model: &mut Model, terminal: &mut DefaultTerminal) -> Outcome {
         terminal.draw(|frame| view::draw(frame, model, &theme)).map_err(failed)?;
         if event::poll(next.saturating_duration_since(Instant::now())).map_err(failed)? {
             if let Event::Key(key) = event::read().map_err(failed)? {
-                if key.kind != KeyEventKind::Release && keys::apply(model, key) == keys::Then::Quit {
+                let is_press = key.kind != KeyEventKind::Release;
+                if is_press && keys::apply(model, key) == keys::Then::Quit {
                     return Ok(());
                 }
             }

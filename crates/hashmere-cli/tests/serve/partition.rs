@@ -83,7 +83,7 @@ fn equal_after_partitions() {
     let mut write = |count: u64| {
         for _ in 0..count {
             site.from.set(&format!("k{}", n % 300), &n.to_le_bytes()).unwrap();
-            if n % 7 == 0 {
+            if n.is_multiple_of(7) {
                 site.from.delete(&format!("k{}", n % 50)).unwrap();
             }
             n += 1;

@@ -1,6 +1,6 @@
 //! The three protocols of memcached, that of Redis, and HTTP. Each folder parses requests (`parse.rs`: byte slices
-//! only, no socket, clock or store), performs them on the store, and writes the replies (`reply.rs`). This file has what
-//! they share.
+//! only, no socket, clock or store), performs them on the store, and writes the replies (`reply.rs`). This file has
+//! what they share.
 
 pub mod binary;
 pub mod exptime;

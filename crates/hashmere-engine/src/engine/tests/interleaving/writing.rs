@@ -120,7 +120,7 @@ fn a_set_loads_nothing_of_a_record_that_is_gone() {
         let fixture = Fixture::new(strict(64));
         let (actor, other) = (fixture.client(), fixture.client());
         fixture.peers.set_now_ms(1000);
-        // So many segments are kept for the next write that those of one value would be among them.
+        // A store keeps some free segments for the next writes: those of one value alone would be among them.
         OTHERS.iter().for_each(|key| other.t_set(key, &[b'l'; 9000]).unwrap());
         // Its expiry is in the record, and so long a value has segments of its own.
         let expiring = Attributes { ttl: Ttl::At(90_000), ..Attributes::NONE };
