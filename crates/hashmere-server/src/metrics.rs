@@ -171,8 +171,7 @@ impl Text {
             self.family(&format!("hashmere_store_{}", figure.name), figure.kind, figure.help, &samples);
         }
         for (name, kind, help, read) in REPLICA.iter().filter(|_| !replicas.is_empty()) {
-            let samples: Vec<(&str, u64)> =
-                replicas.iter().map(|(labels, status)| (*labels, read(status))).collect();
+            let samples: Vec<(&str, u64)> = replicas.iter().map(|(labels, status)| (*labels, read(status))).collect();
             self.family(&format!("hashmere_replica_{name}"), *kind, help, &samples);
         }
     }
