@@ -163,7 +163,7 @@ impl Text {
         // A place that cannot be looked up is none: the other figures are given all the same.
         let replicas: Vec<(&str, ReplicaStatus)> = stores
             .iter()
-            .filter_map(|(labels, store, _)| Some((labels.as_str(), hashmere_replica::status(*store).ok()??)))
+            .filter_map(|(labels, store, _)| Some((labels.as_str(), hashmere_replica::status(store).ok()??)))
             .collect();
         for figure in STORE {
             let samples: Vec<(&str, u64)> =
