@@ -1,6 +1,5 @@
 //! What an observer says of a store is what was done in it.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
-#![allow(clippy::unwrap_used)]
 
 use hashmere::{Options, Store, Ttl};
 use hashmere_observe::{Observer, Process, ProcessState, SegmentUse, Snapshot};
