@@ -34,9 +34,9 @@ impl<T> Kept<T> {
 /// A readers-writer lock between processes and threads, at a key of a store, which says by whom it is held and is
 /// otherwise absent.
 ///
-/// A holder that crashes, at any instruction, has released it; a process that is stopped has not. It stays held when the
-/// store is cleared. It is not recursive. Whoever has to wait competes for its turn, in which no reader or writer that
-/// comes later passes it. ``with lock.read() as guard:`` waits without end.
+/// A holder that crashes, at any instruction, has released it; a process that is stopped has not. It stays held when
+/// the store is cleared. It is not recursive. A waiter competes for its turn, in which no reader or writer that comes
+/// later passes it. ``with lock.read() as guard:`` waits without end.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct RwLock(hashmere_queue::RwLock);
 
@@ -119,8 +119,8 @@ impl RwLockGuard {
 /// A semaphore between processes and threads, at a key of a store: at most ``permits`` (1 to 1024) holders at a time.
 /// All who use it give the same number. While there are holders the key names them, else it is absent.
 ///
-/// A holder that crashes, at any instruction, has given its permit back; a process that is stopped has not. Permits stay
-/// held when the store is cleared. It is not fair. ``with semaphore.acquire() as guard:`` waits without end.
+/// A holder that crashes, at any instruction, has given its permit back; a process that is stopped has not. Permits
+/// stay held when the store is cleared. It is not fair. ``with semaphore.acquire() as guard:`` waits without end.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct Semaphore(hashmere_queue::Semaphore);
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     Exclusive,
-    /// By so many threads, at least one.
+    /// By n threads, at least one.
     Shared(u64),
 }
 

@@ -287,7 +287,7 @@ typedef struct hm_rwlock_waiter hm_rwlock_waiter;
 /**
  * Locks the readers-writer lock of a key for reading, beside other readers. While it is held the key names the holders, else it is absent. The
  * death of a holder releases what it held; ::hm_clear, or deleting the key, does not, but the holders' names go with the key. Not recursive, in
- * no combination of reading and writing. Whoever has to wait competes for its turn, in which no reader or writer that comes later passes it.
+ * no combination of reading and writing. A waiter competes for its turn, in which no reader or writer that comes later passes it.
  * @param lock       on #HM_OK; release it with ::hm_rwlock_unlock, in whatever thread
  * @param abandoned  1 if a writer died with it and no other writer had it since: what it protects may be half done; may be NULL
  * @return #HM_OK; #HM_TIMEOUT: ::hm_rwlock_writer names the holder; #HM_E_QUEUE_REENTERED: this thread locked it and it was not

@@ -142,7 +142,7 @@ impl Holders {
         (if names.is_empty() { Update::Remove } else { Update::Set(encode(self.head, &names)) }, Ok(()))
     }
 
-    /// The processes of the living holders that `which` says.
+    /// The live processes among the holders that `which` says.
     pub(crate) fn named(&self, which: impl Fn(&Name) -> bool) -> Result<Vec<Holder>, QueueError> {
         let mut all = Vec::new();
         let item = self.store.get_item(&self.key)?;

@@ -24,7 +24,7 @@ thread_local! {
 }
 
 impl Own {
-    /// How often this thread has what a key stands for.
+    /// How often this thread holds the lock of a key.
     pub(crate) fn count(what: &str, file: (u64, u64), key: &[u8]) -> usize {
         OWN.with_borrow_mut(|own| {
             own.retain(|o| !o.released.load(Ordering::Relaxed) && o.born == fork::generation());

@@ -1,5 +1,5 @@
 //! A readers-writer lock for each key: a lease of the kernel that readers share and a writer has alone, and a second
-//! one, the turn, for whoever has to wait. `docs/internals/queues.md` has what a crash at each step means.
+//! one, the turn, for one that waits. `docs/internals/queues.md` has what a crash at each step means.
 
 use crate::error::QueueError;
 use crate::holders::{Holders, Name, READ, RWLOCK, WRITE};
@@ -15,7 +15,7 @@ const WHAT: &str = "readers-writer lock";
 /// The prefixes of a key in the names of its leases.
 const HELD: &[u8] = b"\0rwlock\0";
 const TURN: &[u8] = b"\0rwlock turn\0";
-/// A lock that lies free for so long is not taken by whoever has the turn: that process is stopped.
+/// A lock that lies free for so long is not taken by the one that has the turn: it is stopped.
 const PASSED_OVER: Duration = Duration::from_millis(300);
 
 /// What a [`RwLock`] is locked for.
@@ -27,16 +27,16 @@ pub enum RwLockMode {
     Write,
 }
 
-/// A readers-writer lock between processes. The key is its own: while it is locked its value names the holders, else the
-/// key is absent.
+/// A readers-writer lock between processes. The key is its own: while it is locked its value names the holders, else
+/// the key is absent.
 ///
 /// The death of a holder, at any instruction, releases what it held; a holder that is stopped keeps it. It is held by a
 /// lock of the kernel and not by the key, so it stays held when the store is cleared or the key deleted; only the names
 /// of the holders go with the key. Not recursive, in no combination of reading and writing.
 ///
-/// Readers and writers that find it free take it. Whoever does not competes for the *turn*, and one that has the turn
-/// is the next to take the lock: nobody who comes later, reader or writer, passes it. So neither readers nor writers
-/// starve; among those who wait there is no order.
+/// Readers and writers that find it free take it. Those that do not compete for the *turn*, and the one that has the
+/// turn is the next to take the lock: no reader or writer that comes later passes it. So neither readers nor writers
+/// starve; among those that wait there is no order.
 #[derive(Clone, Debug)]
 pub struct RwLock {
     holders: Arc<Holders>,
@@ -128,7 +128,7 @@ impl RwLock {
             RwLockMode::Write => self.holders.store.try_lease(&self.held)?,
         };
         let Some(lease) = lease else { return Ok(None) };
-        // The name of a writer that died stays until a writer comes: every reader until then is told.
+        // The name of a writer that died stays until a writer comes, for every reader to find.
         let (name, gone) = match mode {
             RwLockMode::Read => self.holders.add(READ, |name| name.holds == WRITE)?,
             RwLockMode::Write => self.holders.add(WRITE, |_| false)?,
@@ -197,8 +197,8 @@ impl RwLockWaiter {
 
 impl RwLockGuard {
     /// Whether a writer died with it, and no other writer had it since: what it protects may be half done. A writer
-    /// that gets this is expected to repair it; readers get it until then. A death behind which the store was cleared is
-    /// not noticed, and that of a reader leaves nothing to notice.
+    /// that gets this is expected to repair it; readers get it until then. A death behind which the store was cleared
+    /// is not noticed, and that of a reader leaves nothing to notice.
     pub fn was_abandoned(&self) -> bool {
         self.abandoned
     }

@@ -18,9 +18,9 @@ const PERMITS_MAX: u32 = 1024;
 /// A counting semaphore between processes: at most `permits` holders at a time. The key is its own: while there are
 /// holders its value names them, else the key is absent.
 ///
-/// The death of a holder, at any instruction, gives its permit back; a holder that is stopped keeps it. A permit is held
-/// by a lock of the kernel and not by the key, so it stays held when the store is cleared or the key deleted; only the
-/// names of the holders go with the key. Not fair: of those who wait any may be the next.
+/// The death of a holder, at any instruction, gives its permit back; a holder that is stopped keeps it. A permit is
+/// held by a lock of the kernel and not by the key, so it stays held when the store is cleared or the key deleted; only
+/// the names of the holders go with the key. Not fair: of those that wait any may be the next.
 #[derive(Clone, Debug)]
 pub struct Semaphore {
     holders: Arc<Holders>,
@@ -58,9 +58,9 @@ impl Semaphore {
     /// held all of them all the while. A thread may hold several.
     ///
     /// # Errors
-    /// [`Reentered`](QueueError::Reentered) if this thread holds all permits: it would wait for itself (with a `timeout`
-    /// of zero there is no wait: it returns `None`). The store's; [`Broken`](QueueError::Broken) if the key holds
-    /// something else, or there are holders of one with another number of permits.
+    /// [`Reentered`](QueueError::Reentered) if this thread holds all permits: it would wait for itself (with a
+    /// `timeout` of zero there is no wait: it returns `None`). The store's; [`Broken`](QueueError::Broken) if the key
+    /// holds something else, or there are holders of one with another number of permits.
     pub fn acquire(&self, timeout: Duration) -> Result<Option<SemaphoreGuard>, QueueError> {
         let (store, key) = (&self.holders.store, &self.holders.key);
         let file = store.file_id()?;
@@ -102,7 +102,7 @@ impl Semaphore {
 
 impl SemaphoreGuard {
     /// Whether a holder died with its permit since the last one was taken: what it worked on may be half done. One of
-    /// those who take permits is told. A death behind which the store was cleared is not noticed.
+    /// those that take permits gets this. A death behind which the store was cleared is not noticed.
     pub fn was_abandoned(&self) -> bool {
         self.abandoned
     }

@@ -15,7 +15,7 @@ const OF_RUBY_CONTAINERS: &[&str] =
     &["[]", "[]=", "bytesize", "byteslice", "getbyte", "initialize", "==", "hash", "inspect", "to_h", "to_i", "to_s"];
 /// Files of C++ and Ruby whose classes are what users call. Options, which the page of options has, and values are in
 /// others.
-const CPP_CALLS: &[&str] = &["store", "held", "scan", "transaction", "queue", "log", "log_drain", "feed"];
+const CPP_CALLS: &[&str] = &["store", "held", "scan", "transaction", "queue", "lock", "log", "log_drain", "feed"];
 const RUBY_CALLS: &[&str] = &["store", "scans", "transaction", "queue", "log", "feed"];
 /// Classes of options within those files, and one of the implementation.
 const CPP_OPTIONS: &[&str] = &["pool_options", "log_options", "output", "shown_lines", "feed_options"];
