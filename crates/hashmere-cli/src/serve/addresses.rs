@@ -76,6 +76,12 @@ pub fn named(text: &str, option: &str) -> Result<Vec<Address>, String> {
         return Ok(local(port).into_iter().map(Address::Tcp).collect());
     }
     let bare = text.strip_prefix("tcp:").unwrap_or(text);
+    let is_number = bare.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number && (bare.parse::<IpAddr>().is_ok() || !bare.contains(':')) {
+        return Err(format!(
+            "the address `{text}` ({option}) needs a port: host:port, [v6]:port, a port, or unix:FILE"
+        ));
+    }
     let bare = bare.strip_prefix("*:").map_or_else(|| bare.to_string(), |port| format!("0.0.0.0:{port}"));
     let found = bare.to_socket_addrs();
     let found = found.map_err(|error| {

@@ -114,9 +114,9 @@ fn lag_and_feed_are_in_the_statistics() {
         site.from.set(&format!("k{n}"), b"v").unwrap();
     }
     let server = site.serve(&["--feed", "1m"]);
-    let metrics = Port::reserve();
-    let address = format!("127.0.0.1:{metrics}");
-    let mut command = site.command(&["serve", "to", "-p", "-1", "-l", "127.0.0.1", "--metrics", &address]);
+    let http = Port::reserve();
+    let address = format!("127.0.0.1:{http}");
+    let mut command = site.command(&["serve", "to", "-p", "-1", "-l", "127.0.0.1", "--http", &address]);
     let copy = Server::spawn(&mut command);
     assert_eq!((stat(&copy, "replica_lag"), stat(&copy, "feed_enabled")), (None, Some("no".into())));
     let figure = |server: &Server, name: &str| stat(server, name).unwrap_or_else(|| panic!("no {name}"));
@@ -145,14 +145,15 @@ fn lag_and_feed_are_in_the_statistics() {
     wait("a lag", &|| number(&copy, "replica_lag_ms") > 1000);
     assert_eq!(figure(&copy, "replica_running"), "no");
     let mut stream = std::net::TcpStream::connect(&address).unwrap();
-    std::io::Write::write_all(&mut stream, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    std::io::Write::write_all(&mut stream, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let text = std::io::read_to_string(stream).unwrap();
     for line in [
-        "# TYPE hashmere_store_replica_lag_ms gauge",
-        "hashmere_store_replica_running 0",
-        "hashmere_store_feed_enabled 0",
+        "# TYPE hashmere_replica_lag_milliseconds gauge",
+        "hashmere_replica_running{store=\"to\"} 0",
+        "hashmere_store_feed_bytes{store=\"to\"} 0",
     ] {
-        assert!(text.lines().any(|other| other == line), "no {line}");
+        assert!(text.lines().any(|other| other == line), "no {line}: {text}");
     }
 }
 
