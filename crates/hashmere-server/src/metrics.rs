@@ -211,7 +211,7 @@ pub(crate) fn of_server(server: &Server, form: Form) -> String {
         ("max_connections", "Most connections at a time (-c).", server.config.connections as u64),
         ("input_bytes", "Unfinished requests that connections hold.", server.input.load(Ordering::Relaxed) as u64),
         ("max_item_bytes", "Largest item (-I).", server.config.item_max),
-        ("change_streams", "Clients that follow /changes.", server.change_streams.load(Ordering::Relaxed) as u64),
+        ("change_streams", "Clients that follow /changes.", server.streams.figures().http_streams),
         ("feed_streams", "Connections that get the changes by `feed`.", server.streams.figures().streams),
     ];
     for (name, help, value) in gauges {

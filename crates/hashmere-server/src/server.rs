@@ -65,8 +65,6 @@ pub struct Server {
     accounts: RwLock<Option<Arc<Accounts>>>,
     http_token: RwLock<Option<Arc<[u8]>>>,
     recent: Mutex<Option<Arc<Recent>>>,
-    /// Clients that follow the changes over HTTP.
-    pub(crate) change_streams: Arc<AtomicUsize>,
 }
 
 /// Operations of other processes on the store, servers among them.
@@ -164,7 +162,6 @@ impl Server {
             tls: secrets.tls,
             accounts: RwLock::new(secrets.accounts.map(Arc::new)),
             http_token: RwLock::new(secrets.http_token.map(Arc::from)),
-            change_streams: Arc::default(),
             recent: Mutex::default(),
             config,
         }

@@ -58,14 +58,6 @@ impl Session {
         }
     }
 
-    /// Whether what it receives is not announced: it has to ask now and then.
-    pub fn polls(&self) -> bool {
-        match &self.speaks {
-            Speaks::Memcached(_) | Speaks::Resp(_) => false,
-            Speaks::Http(http) => http.is_subscribed(),
-        }
-    }
-
     /// Whether what it received has ended, and the connection with it.
     pub fn is_over(&self) -> bool {
         match &self.speaks {

@@ -57,18 +57,23 @@ fn without_tokens(replies: &[u8]) -> Vec<u8> {
 const OPCODES: &[u8] =
     &[0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 15, 17, 20, 25, 26, 28, 29, 30, 32, 33, 35, 36, 99];
 
+/// Removes, inserts or replaces one byte, by `likely` ones that mean something, or cuts the request off.
+fn damage(rng: &mut Rng, request: &mut Vec<u8>, likely: &[u8]) {
+    let at = rng.index(request.len());
+    match rng.index(4) {
+        0 => drop(request.remove(at)),
+        1 => request.insert(at, rng.index(256) as u8),
+        2 => request[at] = likely[rng.index(likely.len())],
+        _ => request.truncate(at),
+    }
+}
+
 fn text(rng: &mut Rng) -> Vec<u8> {
     let mut input = Vec::new();
     for _ in 0..1 + rng.index(12) {
         let mut request = TEXT[rng.index(TEXT.len())].to_vec();
         if rng.index(4) == 0 {
-            let at = rng.index(request.len());
-            match rng.index(4) {
-                0 => drop(request.remove(at)),
-                1 => request.insert(at, rng.index(256) as u8),
-                2 => request[at] = b" \r\n09k\0-"[rng.index(8)],
-                _ => request.truncate(at),
-            }
+            damage(rng, &mut request, b" \r\n09k\0-");
         }
         input.extend(request);
     }
@@ -128,13 +133,7 @@ fn redis(rng: &mut Rng) -> Vec<u8> {
             request = [&b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5000\r\n"[..], &[b'x'; 5000], b"\r\n"].concat();
         }
         if rng.index(5) == 0 {
-            let at = rng.index(request.len());
-            match rng.index(4) {
-                0 => drop(request.remove(at)),
-                1 => request.insert(at, rng.index(256) as u8),
-                2 => request[at] = b" \r\n09$*-\"\0"[rng.index(10)],
-                _ => request.truncate(at),
-            }
+            damage(rng, &mut request, b" \r\n09$*-\"\0");
         }
         input.extend(request);
     }
@@ -221,13 +220,7 @@ fn http(rng: &mut Rng) -> Vec<u8> {
     for _ in 0..1 + rng.index(6) {
         let mut request = HTTP[rng.index(HTTP.len())].to_vec();
         if rng.index(3) == 0 {
-            let at = rng.index(request.len());
-            match rng.index(4) {
-                0 => drop(request.remove(at)),
-                1 => request.insert(at, rng.index(256) as u8),
-                2 => request[at] = b" \r\n09k\0:"[rng.index(8)],
-                _ => request.truncate(at),
-            }
+            damage(rng, &mut request, b" \r\n09k\0:");
         }
         input.extend(request);
     }

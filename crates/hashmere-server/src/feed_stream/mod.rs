@@ -9,7 +9,7 @@ mod sleepers;
 use crate::outbox::Outbox;
 use crate::server::now_ms;
 use hashmere_feed::{Feed, FeedError, FeedOptions, FeedStart};
-pub use sleepers::Streams;
+pub use sleepers::{Kind, Seat, Streams};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,11 +24,7 @@ pub const SILENCE: u64 = 60;
 #[derive(Debug)]
 pub struct FeedStream {
     feed: Feed,
-    streams: Arc<Streams>,
-    /// Its number among the streams.
-    id: u64,
-    /// The event loop that serves it.
-    worker: usize,
+    seat: Seat,
     /// The number that the client said last, and the digits of the one that it is about to say.
     said: u64,
     number: u64,
@@ -58,19 +54,8 @@ impl FeedStream {
         options: FeedOptions,
     ) -> Result<FeedStream, NoStream> {
         let feed = Feed::open(streams.store(), start, options).map_err(NoStream::Feed)?;
-        let id = streams.enter().ok_or(NoStream::TooMany)?;
-        let streams = streams.clone();
-        Ok(FeedStream {
-            feed,
-            streams,
-            id,
-            worker,
-            said: 0,
-            number: 0,
-            beat_at: None,
-            is_at_end: false,
-            is_over: false,
-        })
+        let seat = streams.enter(Kind::Feed, worker).ok_or(NoStream::TooMany)?;
+        Ok(FeedStream { feed, seat, said: 0, number: 0, beat_at: None, is_at_end: false, is_over: false })
     }
 
     /// The client said this: lines with a number, each of which is answered by a beat. In pieces, as it comes.
@@ -89,7 +74,7 @@ impl FeedStream {
 
     /// Writes what there is, some of it; `false`: nothing now. Its event loop is woken when there is more.
     pub fn take(&mut self, out: &mut Outbox) -> bool {
-        if self.is_over || self.streams.is_stopping() {
+        if self.is_over || self.seat.streams().is_stopping() {
             return false;
         }
         let before = out.len();
@@ -102,7 +87,7 @@ impl FeedStream {
                     event.write_json(&mut out.bytes);
                     out.bytes.extend_from_slice(b"\r\n");
                     self.is_at_end = false;
-                    self.streams.count_event();
+                    self.seat.streams().count_event();
                 }
                 Ok(None) => break true,
                 Err(error) => {
@@ -120,14 +105,8 @@ impl FeedStream {
             out.line(&format!("BEAT {token} {end} {} {}", now_ms(), self.said));
         }
         if is_at_end {
-            self.streams.sleep(self.id, self.worker, self.feed.place());
+            self.seat.sleep(self.feed.place());
         }
         out.len() > before
-    }
-}
-
-impl Drop for FeedStream {
-    fn drop(&mut self) {
-        self.streams.leave(self.id);
     }
 }

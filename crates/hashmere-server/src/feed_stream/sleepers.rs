@@ -8,8 +8,65 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Most streams at a time.
-const STREAMS_MAX: usize = 20;
+/// Most streams to clients of `feed` at a time.
+const FEEDS_MAX: usize = 20;
+/// Most streams of changes to clients of HTTP at a time.
+const STREAMS_MAX: usize = 64;
+
+/// The front end that a stream belongs to. Each has a number of streams of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Clients of the command `feed`.
+    Feed,
+    /// Clients of HTTP.
+    Http,
+}
+
+impl Kind {
+    /// Most streams at a time.
+    pub const fn most(self) -> usize {
+        match self {
+            Kind::Feed => FEEDS_MAX,
+            Kind::Http => STREAMS_MAX,
+        }
+    }
+}
+
+/// One of the places for streams, given back when it is dropped.
+#[derive(Debug)]
+pub struct Seat {
+    streams: Arc<Streams>,
+    kind: Kind,
+    /// Its number among the streams.
+    id: u64,
+    /// The event loop that serves the stream.
+    worker: usize,
+}
+
+impl Seat {
+    /// The stream has read the feed up to this place: its event loop is woken when there is something behind it.
+    pub fn sleep(&self, place: Place) {
+        let mut state = self.streams.lock();
+        if state.sleeping.insert(self.id, (self.worker, place)) != Some((self.worker, place)) {
+            self.streams.changed.notify_all();
+        }
+    }
+
+    /// All streams.
+    pub fn streams(&self) -> &Streams {
+        &self.streams
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut state = self.streams.lock();
+        state.open[self.kind as usize] -= 1;
+        state.sleeping.remove(&self.id);
+        self.streams.changed.notify_all();
+    }
+}
+
 /// How long the thread waits for a change before it looks at the streams again.
 const WAIT: Duration = Duration::from_millis(200);
 
@@ -28,7 +85,8 @@ pub struct Streams {
 #[derive(Debug, Default)]
 struct State {
     last: u64,
-    open: usize,
+    /// Of each kind.
+    open: [usize; 2],
     /// The thread runs.
     is_watched: bool,
     /// Streams at the end: their event loops, and where they are.
@@ -38,9 +96,11 @@ struct State {
 /// Figures of `stats`.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// Open streams.
+    /// Open streams of clients of `feed`.
     pub streams: u64,
-    /// Events that were given to streams.
+    /// And of clients of HTTP.
+    pub http_streams: u64,
+    /// Events that were given to clients of `feed`.
     pub events: u64,
 }
 
@@ -85,13 +145,14 @@ impl Streams {
 
     /// The figures for `stats`.
     pub fn figures(&self) -> Figures {
-        Figures { streams: self.lock().open as u64, events: self.events.load(Ordering::Relaxed) }
+        let [streams, http_streams] = self.lock().open.map(|open| open as u64);
+        Figures { streams, http_streams, events: self.events.load(Ordering::Relaxed) }
     }
 
-    /// The number of a new stream; `None`: there are too many, or no thread can be made.
-    pub fn enter(self: &Arc<Self>) -> Option<u64> {
+    /// A place for a stream that this event loop serves; `None`: there are too many, or no thread can be made.
+    pub fn enter(self: &Arc<Self>, kind: Kind, worker: usize) -> Option<Seat> {
         let mut state = self.lock();
-        if state.open >= STREAMS_MAX {
+        if state.open[kind as usize] >= kind.most() {
             return None;
         }
         if !state.is_watched {
@@ -100,25 +161,11 @@ impl Streams {
             thread.spawn(move || streams.watch()).ok()?;
             state.is_watched = true;
         }
-        state.open += 1;
+        state.open[kind as usize] += 1;
         state.last += 1;
-        Some(state.last)
-    }
-
-    /// A stream is gone.
-    pub fn leave(&self, id: u64) {
-        let mut state = self.lock();
-        state.open -= 1;
-        state.sleeping.remove(&id);
-        self.changed.notify_all();
-    }
-
-    /// A stream is at this place and wants its event loop to be woken when there is something behind it.
-    pub fn sleep(&self, id: u64, worker: usize, place: Place) {
-        let mut state = self.lock();
-        if state.sleeping.insert(id, (worker, place)) != Some((worker, place)) {
-            self.changed.notify_all();
-        }
+        let id = state.last;
+        drop(state);
+        Some(Seat { streams: self.clone(), kind, id, worker })
     }
 
     /// Wakes event loops until there is no stream.
@@ -145,7 +192,7 @@ impl Streams {
     fn next_place(&self) -> Option<Place> {
         let mut state = self.lock();
         loop {
-            if state.open == 0 {
+            if state.open == [0; 2] {
                 state.is_watched = false;
                 return None;
             }

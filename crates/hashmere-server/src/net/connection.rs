@@ -131,11 +131,6 @@ impl Connection {
         self.session.is_subscribed()
     }
 
-    /// Whether it has to look now and then for what it receives.
-    pub fn polls(&self) -> bool {
-        self.session.polls()
-    }
-
     /// Whether its client has taken longer than its protocol allows.
     pub fn is_late(&self, now: u64) -> bool {
         if self.output.is_empty() {

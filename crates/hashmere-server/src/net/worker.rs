@@ -23,8 +23,6 @@ const LISTENERS: usize = usize::MAX / 2;
 const TICK: Duration = Duration::from_secs(1);
 /// The same, while a flush or a stop is due.
 const SHORT_TICK: Duration = Duration::from_millis(50);
-/// Time between two looks for what is not announced, such as the changes of the store.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// One event loop with its connections.
 #[derive(Debug)]
@@ -127,13 +125,10 @@ impl Worker {
 
     /// How long to wait for events.
     fn timeout(&self) -> Duration {
-        let polls = |token: &usize| matches!(self.connections.get(*token), Some(Some(c)) if c.polls());
-        if !self.queue.is_empty() {
-            Duration::ZERO
-        } else if self.subscribed.iter().any(polls) {
-            self.interval().min(LOOK)
-        } else {
+        if self.queue.is_empty() {
             self.interval()
+        } else {
+            Duration::ZERO
         }
     }
 

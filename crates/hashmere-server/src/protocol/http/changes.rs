@@ -2,14 +2,11 @@
 
 use super::head::Head;
 use super::reply::{header, Answer, Refusal};
+use crate::feed_stream::{Kind, Seat};
 use crate::turn::Turn;
 use hashmere_feed::{Feed, FeedError, FeedOptions, FeedStart, Token};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
 use std::time::Duration;
 
-/// Most streams of a server.
-pub const STREAMS_MAX: usize = 64;
 /// Bytes of events that a client has not taken.
 const PENDING_MAX: usize = 64 << 10;
 /// Seconds after which a comment is sent instead.
@@ -23,24 +20,7 @@ pub struct Stream {
     sent: u64,
     /// The feed was switched off.
     is_over: bool,
-    _place: Place,
-}
-
-/// One of the places for streams, given back when it is dropped.
-#[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    fn take(streams: &Arc<AtomicUsize>) -> Option<Place> {
-        let taken = streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < STREAMS_MAX).then_some(n + 1));
-        taken.is_ok().then(|| Place(streams.clone()))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    seat: Seat,
 }
 
 impl Stream {
@@ -59,8 +39,10 @@ impl Stream {
             }
         };
         let options = FeedOptions::new().prefix(head.query_value("prefix")?.unwrap_or_default());
-        let place = Place::take(&turn.server.change_streams)
-            .ok_or_else(|| Refusal::new(503, format!("there are {STREAMS_MAX} streams of changes already")))?;
+        let seat =
+            turn.server.streams.enter(Kind::Http, turn.worker).ok_or_else(|| {
+                Refusal::new(503, format!("there are {} streams of changes already", Kind::Http.most()))
+            })?;
         let feed = Feed::open(&turn.server.store, start, options).map_err(|error| match error {
             FeedError::Off => Refusal::new(404, "the store keeps no changes; create it with --feed SIZE"),
             error => Refusal::new(500, error.to_string()),
@@ -70,7 +52,7 @@ impl Stream {
         Answer { closes: true, ..*answer }.start(out, 200);
         header(out, "Content-Type", b"text/event-stream");
         out.extend_from_slice(b"\r\n: the changes of a Hashmere store\n\n");
-        Ok(Stream { feed, sent: turn.now, is_over: false, _place: place })
+        Ok(Stream { feed, sent: turn.now, is_over: false, seat })
     }
 
     /// Whether there is nothing more to come.
@@ -95,7 +77,10 @@ impl Stream {
                     event.write_json(out);
                     out.extend_from_slice(b"\n\n");
                 }
-                Ok(None) => break,
+                Ok(None) => {
+                    self.seat.sleep(self.feed.place());
+                    break;
+                }
                 Err(FeedError::Off) => {
                     out.extend_from_slice(b"event: off\ndata: {}\n\n");
                     self.is_over = true;

@@ -16,7 +16,7 @@ pub struct Chunks {
     len: usize,
 }
 
-/// What came of reading.
+/// The result of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// More is needed: this many bytes in all, as far as is known.

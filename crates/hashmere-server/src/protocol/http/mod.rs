@@ -66,7 +66,7 @@ struct Progress {
     body: u64,
 }
 
-/// What came of a request.
+/// The result of a request.
 enum Step {
     /// It took this many bytes.
     Done(usize),

@@ -39,7 +39,7 @@ fn of(server: &Server) -> Value {
         "regions": regions(server),
         "feed": stats.feed.map(|feed| json!({
             "position": feed.position, "oldest": feed.oldest, "bytes": feed.bytes, "values": feed.values,
-            "streams": server.change_streams.load(Ordering::Relaxed),
+            "streams": server.streams.figures().http_streams,
         })),
         "server": {
             "pid": hashmere_os::process::pid(),
