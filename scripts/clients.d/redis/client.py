@@ -56,7 +56,9 @@ def redis_py(protocol):
     pubsub.close()
     assert r.info()["redis_version"] and r.config_get("save") == {"save": ""} and r.time()
     assert len(r.client_list()) >= 1 and r.object("encoding", "key:2") == "int" and r.memory_usage("key:2") > 0
-    assert r.slowlog_get() == [] and r.command_count() > 50 and "get" in r.command()
+    # On a busy machine any command may be slow.
+    assert isinstance(r.slowlog_get(), list) and r.slowlog_reset()
+    assert r.command_count() > 50 and "get" in r.command()
     # A lock takes SET NX PX; to release it redis-py runs a script.
     lock = r.lock("lock", timeout=10)
     assert lock.acquire(blocking=False) and not r.lock("lock").acquire(blocking=False)
