@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help cluster dashboard demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help cluster dashboard demo frameworks test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -36,6 +36,7 @@ help:
 	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server; Redis clients too'
 	@echo 'make cluster  three servers behind proxies: clients of five languages, one server killed, all restarted in turn'
 	@echo 'make dashboard  the dashboard in a real browser: what is drawn against the statistics'
+	@echo 'make frameworks  Flask, Django and Celery in servers that fork their workers, which are killed'
 	@echo 'make bench    beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap: a quarter of an hour; bench-full: longer'
 	@echo 'make bench-check  have the ratios to the peers become worse than those of docs/performance.md?'
 	@echo 'make bench-serve  the memcached server beside memcached and redis, with bars'
@@ -64,6 +65,7 @@ test-more: lint-more miri
 	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- interleaving
 	HASHMERE_BIG=1 HASHMERE_DEATHS=160 cargo test $(WHOLE) --quiet --test sizes --test step
 	EVERY_COMPILER=1 HASHMERE_PYTHON_PROFILE=release bindings/test c cpp python
+	bindings/python/run frameworks
 
 lint:
 	@scripts/setup rust
@@ -178,6 +180,11 @@ cluster:
 # The pictures of its guide: scripts/dashboard --save
 dashboard:
 	@scripts/dashboard
+
+frameworks:
+	@scripts/setup rust
+	@scripts/setup python
+	@bindings/python/run frameworks
 
 # Writes the figures and, from them, docs/performance.md.
 bench:

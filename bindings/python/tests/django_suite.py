@@ -1,4 +1,4 @@
-"""Runs Django's tests of a cache backend on ours. Usage: django_suite.py UNPACKED_DJANGO"""
+"""Runs Django's tests of a cache backend and of a session engine on ours. Usage: django_suite.py UNPACKED_DJANGO"""
 
 import sys
 
@@ -9,7 +9,14 @@ import django  # noqa: E402
 from django.conf import settings  # noqa: E402
 
 settings.configure(
-    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "django.contrib.sites", "cache"],
+    INSTALLED_APPS=[
+        "django.contrib.contenttypes",
+        "django.contrib.auth",
+        "django.contrib.sessions",
+        "django.contrib.sites",
+        "cache",
+        "sessions_tests",
+    ],
     DATABASES={name: {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"} for name in ("default", "other")},
     SITE_ID=1,
     SECRET_KEY="for tests",
@@ -21,8 +28,11 @@ django.setup()
 
 from cache.tests import BaseCacheTests, caches_setting_for_tests  # noqa: E402
 from django.core.cache import cache, caches  # noqa: E402
-from django.test import TestCase, override_settings  # noqa: E402
+from django.test import SimpleTestCase, TestCase, override_settings  # noqa: E402
 from django.test.runner import DiscoverRunner  # noqa: E402
+from sessions_tests.tests import SessionTestsMixin  # noqa: E402
+
+from hashmere import django_sessions  # noqa: E402
 
 
 # Culling by number is not how the store makes room, so there are no caches for those tests, as for memcached and Redis.
@@ -73,9 +83,39 @@ class HashmereCacheTests(BaseCacheTests, TestCase):
         self.assertEqual(other.get("json"), {"a": [1]})
 
 
+class HashmereSessionTests(SessionTestsMixin, SimpleTestCase):
+    backend = django_sessions.SessionStore
+
+    def test_a_record_is_signed_and_expires(self):
+        self.session["user"] = "Ada"
+        self.session.set_expiry(1000)
+        self.session.save()
+        store, key = self.session.store, f"django.session:{self.session.session_key}"
+        self.assertTrue(500 < store.ttl(key) <= 1000)
+        self.assertEqual(self.backend(self.session.session_key)["user"], "Ada")
+        store[key] = store[key][:-1] + b"?"
+        self.assertNotIn("user", self.backend(self.session.session_key))
+
+    def test_what_expired_is_gone(self):
+        self.session["user"] = "Ada"
+        self.session.set_expiry(-1)
+        self.session.save()
+        self.assertFalse(self.session.exists(self.session.session_key))
+        self.session.clear_expired()
+
+    def test_the_store_of_the_settings(self):
+        self.assertTrue(self.session.store.path.endswith("/django-sessions.mere"))
+        self.session.store.close()
+        with override_settings(HASHMERE_SESSIONS={"LOCATION": "other", "OPTIONS": {"max_bytes": 8 << 20}}):
+            self.assertEqual(self.backend().store.stats()["bytes_max"], 8 << 20)
+        self.backend().store.close()
+
+
 class Runner(DiscoverRunner):
     def build_suite(self, *args, **kwargs):
-        return self.test_loader.loadTestsFromTestCase(HashmereCacheTests)
+        suite = self.test_loader.loadTestsFromTestCase(HashmereCacheTests)
+        suite.addTests(self.test_loader.loadTestsFromTestCase(HashmereSessionTests))
+        return suite
 
 
 if __name__ == "__main__":

@@ -9,7 +9,15 @@ class TestPuma < StoreTest
   WORKERS = 2
   APPLICATION = <<~'RUBY'
     require "hashmere"
+    require "hashmere/limits"
+    require "rack/session/hashmere"
     store = Hashmere.open(ENV.fetch("STORE"))
+    limit = Hashmere::SlidingWindow.new(store, limit: 25, period: 3600)
+    use Rack::Session::Hashmere, store: store
+    map "/session" do
+      run ->(env) { [200, {}, ["#{env["rack.session"]["seen"] = (env["rack.session"]["seen"] || 0) + 1}"]] }
+    end
+    map("/limited") { run ->(_env) { [limit.take("client").allowed? ? 200 : 429, {}, []] } }
     store["loaded by"] = Process.pid.to_s
     run ->(_env) { [200, {}, ["#{Process.pid} #{store.incr("requests", initial: 1)} #{store["loaded by"]}"]] }
   RUBY
@@ -47,6 +55,18 @@ class TestPuma < StoreTest
 
     sleep 0.1
     retry
+  end
+
+  def test_workers_share_sessions_and_limits
+    ask
+    Net::HTTP.start("127.0.0.1", port) do |http|
+      first = http.get("/session")
+      cookie = first["Set-Cookie"][/\A[^;]+/]
+      seen = Array.new(30) { Net::HTTP.get(URI("http://127.0.0.1:#{port}/session"), "Cookie" => cookie) }
+      assert_equal %w[1] + ("2".."31").to_a, [first.body] + seen
+    end
+    statuses = Array.new(30) { Net::HTTP.get_response(URI("http://127.0.0.1:#{port}/limited")).code }
+    assert_equal ["200"] * 25 + ["429"] * 5, statuses
   end
 
   def test_workers_share_what_was_opened_before_they_were_forked
