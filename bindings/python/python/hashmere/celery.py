@@ -65,7 +65,7 @@ class HashmereBackend(KeyValueStoreBackend):
         return self.store.get_many(keys)
 
     def set(self, key: Union[str, bytes], value: Union[str, bytes]) -> None:
-        # 0 stands for "never" in Celery's settings.
+        # 0 means "never" in Celery's settings.
         self.store.set(key, value, ttl=self.expires or None)
 
     def delete(self, key: Union[str, bytes]) -> None:

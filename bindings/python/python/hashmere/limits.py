@@ -9,7 +9,7 @@
 
 A call is one `Store.update_with`: the calls of all processes for a key have an order, and one that is killed has taken or has not.
 Nothing runs in the background. The values have the same form in Ruby, so both languages may use a key. In a cache a key may be
-evicted; its client starts anew.
+evicted; its client begins again.
 """
 
 from __future__ import annotations

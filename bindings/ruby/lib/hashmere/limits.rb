@@ -17,7 +17,7 @@ module Hashmere
   #
   # A call is one {Store#update_with}: the calls of all processes for a key have an order, and one that is killed has taken or has
   # not. Nothing runs in the background. The values have the same form in Python, so both languages may use a key. In a cache a
-  # key may be evicted; its client starts anew.
+  # key may be evicted; its client begins again.
   class Limiter
     SECOND = 1_000_000_000
     MILLISECOND = 1_000_000
