@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
     check(hm_set_with(store, joined("brief:", me), 6 + strlen(me), "x", 1, &brief, NULL, &error));
     pause_ms(80);
     must(check(hm_contains(store, joined("brief:", me), 6 + strlen(me), &error)) == HM_ABSENT, "what had expired was there");
-    check(hm_dec_ref(store, "refs", 4, NULL, &error));
+    check(hm_dec_ref(store, "refs", 4, 1, NULL, &error));
     check(hm_close(store, &error));
     return 0;
 }

@@ -109,7 +109,7 @@ fn work(store: &Store, me: &str, all: &[&str]) -> Done {
     store.set_with(brief.as_bytes(), b"x", Attributes::NONE.ttl(Ttl::After(Duration::from_millis(50))))?;
     std::thread::sleep(Duration::from_millis(80));
     must(!store.contains_key(brief.as_bytes())?, "what had expired was there")?;
-    store.dec_ref(b"refs")?;
+    store.dec_ref(b"refs", 1)?;
     Ok(())
 }
 

@@ -21,7 +21,7 @@ static void work(hm_store *store) {
     hm_counter one = {.initial = 1};
     for (int i = 0; i < STEPS; i++)
         check(hm_incr(store, "hits", 4, 1, &one, NULL, &error));
-    check(hm_dec_ref(store, "shared", 6, NULL, &error));
+    check(hm_dec_ref(store, "shared", 6, 1, NULL, &error));
 }
 
 int main(void) {
@@ -29,8 +29,7 @@ int main(void) {
     check(hm_open("sample-counters", NULL, &store, &error));
     check(hm_clear(store, &error));
 
-    for (int i = 0; i < PROCESSES; i++)
-        check(hm_inc_ref(store, "shared", 6, NULL, &error));
+    check(hm_inc_ref(store, "shared", 6, PROCESSES, NULL, &error));
     for (int i = 0; i < PROCESSES; i++) {
         if (fork() == 0) { /* the child goes on with the open store */
             work(store);

@@ -102,10 +102,16 @@ static void counting(const hm_key *key) {
     CHECK(now == 10);
     EXPECT(HM_OK, hm_incr_by_at(store, key, -9, NULL, &now, &error));
     CHECK(now == 1);
-    EXPECT(HM_OK, hm_inc_ref_at(store, key, &now, &error));
-    CHECK(now == 2);
-    EXPECT(HM_OK, hm_dec_ref_at(store, key, &now, &error));
+    EXPECT(HM_OK, hm_inc_ref_at(store, key, 2, &now, &error));
+    CHECK(now == 3);
+    EXPECT(HM_OK, hm_dec_ref_at(store, key, 2, &now, &error));
     CHECK(now == 1);
+    int64_t number = 0;
+    double fraction = 0;
+    EXPECT(HM_OK, hm_incr_signed_at(store, key, -3, NULL, &number, &error));
+    EXPECT(HM_OK, hm_incr_float_at(store, key, 2.5, NULL, &fraction, &error));
+    CHECK(number == -2 && fraction == 0.5);
+    EXPECT(HM_OK, hm_set_at(store, key, KEY("1"), &error));
 }
 
 static void expiry(const hm_key *key, uint32_t uid) {
@@ -146,7 +152,7 @@ static void endings(const hm_key *bytes, hm_key by) {
         case 2: EXPECT(HM_OK, hm_delete_version_at(store, &by, stored.version, &error)); break;
         case 3: EXPECT(HM_OK, hm_delete_value_at(store, &by, KEY("1"), &error)); break;
         case 4: EXPECT(HM_REMOVED, hm_update_with_at(store, &by, visitor, &visit, NULL, &error)); break;
-        case 5: EXPECT(HM_OK, hm_dec_ref_at(store, &by, &now, &error)); CHECK(now == 0); break;
+        case 5: EXPECT(HM_OK, hm_dec_ref_at(store, &by, 1, &now, &error)); CHECK(now == 0); break;
         }
         EXPECT(HM_ABSENT, hm_contains_at(store, bytes, &error));
     }
@@ -186,7 +192,9 @@ static void gone(const hm_key *key) {
     EXPECT(HM_ABSENT, hm_incr_at(store, key, 1, NULL, NULL, &error));
     EXPECT(HM_ABSENT, hm_decr_at(store, key, 1, NULL, NULL, &error));
     EXPECT(HM_ABSENT, hm_incr_by_at(store, key, 1, NULL, NULL, &error));
-    EXPECT(HM_ABSENT, hm_dec_ref_at(store, key, NULL, &error));
+    EXPECT(HM_ABSENT, hm_incr_signed_at(store, key, 1, NULL, NULL, &error));
+    EXPECT(HM_ABSENT, hm_incr_float_at(store, key, 1, NULL, NULL, &error));
+    EXPECT(HM_ABSENT, hm_dec_ref_at(store, key, 1, NULL, &error));
     EXPECT(HM_ABSENT, hm_touch_at(store, key, HM_NEVER, 0, &error));
     EXPECT(HM_ABSENT, hm_get_and_touch_at(store, key, HM_NEVER, 0, buffer, sizeof buffer, &meta, &error));
     CHECK(len == 77);
@@ -200,7 +208,9 @@ static void gone(const hm_key *key) {
     EXPECT(HM_E_STALE, hm_incr_at(store, key, 1, &create, NULL, &error));
     EXPECT(HM_E_STALE, hm_decr_at(store, key, 1, &create, NULL, &error));
     EXPECT(HM_E_STALE, hm_incr_by_at(store, key, 1, &create, NULL, &error));
-    EXPECT(HM_E_STALE, hm_inc_ref_at(store, key, NULL, &error));
+    EXPECT(HM_E_STALE, hm_incr_signed_at(store, key, 1, &(hm_signed_counter){.initial = 1}, NULL, &error));
+    EXPECT(HM_E_STALE, hm_incr_float_at(store, key, 1, &(hm_float_counter){.initial = 1}, NULL, &error));
+    EXPECT(HM_E_STALE, hm_inc_ref_at(store, key, 1, NULL, &error));
     CHECK(visit.calls == 0);
 }
 

@@ -1,5 +1,6 @@
 /* Every call on one key, and what each of its outcomes looks like. */
 #include "test.h"
+#include <math.h>
 
 static hm_store *store;
 
@@ -253,13 +254,60 @@ static void counters(void) {
     CHECK(meta.flags == 3);
     EXPECT(HM_OK, hm_set(store, KEY("text"), KEY("x"), &error));
     EXPECT(HM_E_NOT_A_NUMBER, hm_incr(store, KEY("text"), 1, NULL, &now, &error));
-    EXPECT(HM_OK, hm_inc_ref(store, KEY("ref"), &now, &error));
-    EXPECT(HM_OK, hm_inc_ref(store, KEY("ref"), NULL, &error));
-    EXPECT(HM_OK, hm_dec_ref(store, KEY("ref"), &now, &error));
+    EXPECT(HM_OK, hm_inc_ref(store, KEY("ref"), 1, &now, &error));
+    EXPECT(HM_OK, hm_inc_ref(store, KEY("ref"), 3, NULL, &error));
+    EXPECT(HM_E_OVERFLOW, hm_inc_ref(store, KEY("ref"), UINT64_MAX, NULL, &error));
+    EXPECT(HM_OK, hm_dec_ref(store, KEY("ref"), 3, &now, &error));
     CHECK(now == 1);
-    EXPECT(HM_OK, hm_dec_ref(store, KEY("ref"), &now, &error));
+    EXPECT(HM_OK, hm_dec_ref(store, KEY("ref"), 0, &now, &error));
+    CHECK(now == 1);
+    EXPECT(HM_OK, hm_dec_ref(store, KEY("ref"), 2, &now, &error));
     CHECK(now == 0);
-    EXPECT(HM_ABSENT, hm_dec_ref(store, KEY("ref"), &now, &error));
+    EXPECT(HM_ABSENT, hm_dec_ref(store, KEY("ref"), 1, &now, &error));
+    EXPECT(HM_OK, hm_inc_ref(store, KEY("ref"), 0, &now, &error));
+    CHECK(now == 0 && hm_contains(store, KEY("ref"), &error) == HM_ABSENT);
+}
+
+static void value_is(const char *key, const char *value) {
+    char text[32];
+    size_t len = 0;
+    EXPECT(HM_OK, hm_get(store, key, strlen(key), text, sizeof text, &len, &error));
+    CHECK(len == strlen(value) && memcmp(text, value, len) == 0);
+}
+
+static void kinds_of_counters(void) {
+    const hm_signed_counter below = {.initial = -5, .attributes = {.flags = 3}};
+    const hm_float_counter tenth = {.initial = 0.1};
+    const hm_float_counter nothing = {.initial = NAN};
+    int64_t number = 9;
+    double fraction = 9;
+    EXPECT(HM_ABSENT, hm_incr_signed(store, KEY("s"), 1, NULL, &number, &error));
+    CHECK(number == 9);
+    EXPECT(HM_OK, hm_incr_signed(store, KEY("s"), 1, &below, &number, &error));
+    CHECK(number == -5);
+    EXPECT(HM_OK, hm_incr_signed(store, KEY("s"), 4, &below, &number, &error));
+    CHECK(number == -1);
+    value_is("s", "-1");
+    EXPECT(HM_E_NOT_A_NUMBER, hm_incr(store, KEY("s"), 1, NULL, NULL, &error));
+    EXPECT(HM_E_OVERFLOW, hm_incr_signed(store, KEY("s"), INT64_MIN, NULL, NULL, &error));
+    CHECK(strcmp(hm_result_name(HM_E_OVERFLOW), "Overflow") == 0);
+    value_is("s", "-1");
+    EXPECT(HM_OK, hm_incr_signed(store, KEY("s"), INT64_MIN + 1, NULL, &number, &error));
+    CHECK(number == INT64_MIN);
+
+    EXPECT(HM_ABSENT, hm_incr_float(store, KEY("f"), 1, NULL, &fraction, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_incr_float(store, KEY("f"), 1, &nothing, &fraction, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_incr_float(store, KEY("f"), INFINITY, &tenth, &fraction, &error));
+    EXPECT(HM_OK, hm_incr_float(store, KEY("f"), 1, &tenth, &fraction, &error));
+    EXPECT(HM_OK, hm_incr_float(store, KEY("f"), 0.2, &tenth, &fraction, &error));
+    CHECK(fraction == 0.3);
+    value_is("f", "0.3");
+    EXPECT(HM_OK, hm_incr_float(store, KEY("f"), -1, NULL, NULL, &error));
+    value_is("f", "-0.7");
+    EXPECT(HM_OK, hm_set(store, KEY("f"), KEY("1e308"), &error));
+    EXPECT(HM_E_OVERFLOW, hm_incr_float(store, KEY("f"), 1.7e308, NULL, NULL, &error));
+    value_is("f", "1e308");
+    EXPECT(HM_E_NOT_A_NUMBER, hm_incr_float(store, KEY("text"), 1, NULL, NULL, &error));
 }
 
 static void attributes(void) {
@@ -306,6 +354,7 @@ int main(void) {
     visiting();
     visiting_itself();
     counters();
+    kinds_of_counters();
     attributes();
     numbers();
     EXPECT(HM_OK, hm_check(store, NULL, NULL, NULL, &error));

@@ -9,7 +9,7 @@ int main() {
     hashmere::store store("sample-counters");
     store.clear();
 
-    for (int i = 0; i < processes; i++) store.inc_ref("shared");
+    store.inc_ref("shared", processes);
     for (int i = 0; i < processes; i++) {
         if (fork() == 0) { // the child goes on with the open store
             for (int step = 0; step < steps; step++) store.incr("hits", 1, hashmere::counter(1));

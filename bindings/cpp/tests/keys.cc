@@ -49,6 +49,7 @@ static void one_after_the_other(hashmere::store &store, const key &k, const std:
     store.set(k, "7");
     CHECK(store.incr(k, 5, counter(99)) == 12u && store.decr(k, 2) == 10u && store.incr_by(k, -9) == 1u);
     CHECK(store.inc_ref(k) == 2 && store.dec_ref(k) == 1u);
+    CHECK(store.incr_signed(k, -3) == -2 && store.incr_float(k, 2.5) == 0.5 && store.set(k, "1").version != 0);
     CHECK(store.touch(k, hashmere::expiry::after(1min)) && store.ttl(k) > 50s);
     CHECK(store.get_and_touch(k, {})->metadata.uid == uid && store.ttl(k) == -1ms);
 }
@@ -60,7 +61,7 @@ static void gone(hashmere::store &store, const key &k) {
     CHECK(!store.replace(k, "x") && !store.append(k, "x") && !store.prepend(k, "x") && !store.erase(k) && !store.take(k));
     CHECK(store.cas(k, 5, "x").outcome == outcome::absent && store.cas(k, "1", "x").outcome == outcome::absent);
     CHECK(store.erase_version(k, 5) == outcome::absent && store.erase_value(k, "1") == outcome::absent);
-    CHECK(!store.incr(k) && !store.decr(k) && !store.incr_by(k, 1) && !store.dec_ref(k));
+    CHECK(!store.incr(k) && !store.decr(k) && !store.incr_by(k, 1) && !store.incr_signed(k, 1) && !store.incr_float(k, 1) && !store.dec_ref(k));
     CHECK(!store.touch(k, {}) && !store.get_and_touch(k, {}));
 
     CHECK(fails(HM_E_STALE, [&] { store.set(k, "x"); }) && fails(HM_E_STALE, [&] { store.set(k, "x", {}); }));

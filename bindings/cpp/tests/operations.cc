@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <set>
 #include <thread>
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
-using hashmere::change, hashmere::counter, hashmere::outcome, hashmere::updated;
+using hashmere::change, hashmere::counter, hashmere::float_counter, hashmere::outcome, hashmere::signed_counter,
+    hashmere::updated;
 
 static void reading(hashmere::store &store) {
     CHECK(!store.get("no") && !store.get_item("no") && !store.metadata("no") && !store.value_len("no") && !store.ttl("no"));
@@ -89,6 +91,12 @@ static void counting(hashmere::store &store) {
     CHECK(store.decr("n", 20) == 0u && store.incr_by("n", 7) == 7u && store.incr_by("n", -9) == 0u);
     CHECK(store.inc_ref("ref") == 1 && store.inc_ref("ref") == 2);
     CHECK(store.dec_ref("ref") == 1u && store.dec_ref("ref") == 0u && !store.dec_ref("ref"));
+    CHECK(store.inc_ref("ref", 5) == 5 && store.dec_ref("ref", 3) == 2u && store.dec_ref("ref", 3) == 0u);
+    CHECK(!store.incr_signed("signed", 1) && store.incr_signed("signed", 1, signed_counter(-2)) == -2);
+    CHECK(store.incr_signed("signed", -1) == -3 && store.get("signed") == "-3");
+    CHECK(fails(HM_E_OVERFLOW, [&] { store.incr_signed("signed", INT64_MIN); }) && store.get("signed") == "-3");
+    CHECK(store.incr_float("float", 1, float_counter(0.1)) == 0.1 && store.incr_float("float", 0.2) == 0.3);
+    CHECK(store.get("float") == "0.3" && fails(HM_E_INVALID_STATE, [&] { store.incr_float("float", NAN); }));
 
     store.set("t", "x", hashmere::attributes().after(1min));
     CHECK(store.ttl("t") > 50s && store.touch("t", {}) && store.ttl("t") == -1ms);

@@ -16,8 +16,7 @@ def work(store: hashmere.Store) -> None:
 if __name__ == "__main__":
     with hashmere.open("sample-counters") as store:
         store.clear()
-        for _ in range(PROCESSES):
-            store.inc_ref("shared")
+        store.inc_ref("shared", PROCESSES)
         # The handle goes to a forked child as it is, and to a spawned one by pickling.
         children = [multiprocessing.Process(target=work, args=(store,)) for _ in range(PROCESSES)]
         for child in children:

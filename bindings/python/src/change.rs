@@ -33,11 +33,21 @@ pub fn counter(
     Ok(Counter { initial, attributes: given(ttl, expires_at, flags)? })
 }
 
-/// A signed step of 64 bits.
-pub fn signed(by: &Bound<'_, PyAny>) -> PyResult<i64> {
-    by.extract::<i64>().map_err(|error| match error.is_instance_of::<PyTypeError>(by.py()) {
-        true => bytes::refused(by, "by must be an int"),
-        false => PyOverflowError::new_err("by must be from -9223372036854775808 to 9223372036854775807"),
+/// A signed number of 64 bits.
+pub fn signed(number: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+    number.extract::<i64>().map_err(|error| match error.is_instance_of::<PyTypeError>(number.py()) {
+        true => bytes::refused(number, &format!("{name} must be an int")),
+        false => {
+            PyOverflowError::new_err(format!("{name} must be from -9223372036854775808 to 9223372036854775807"))
+        }
+    })
+}
+
+/// A floating-point number, or an integer that is one.
+fn float(number: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+    number.extract::<f64>().map_err(|error| match error.is_instance_of::<PyTypeError>(number.py()) {
+        true => bytes::refused(number, &format!("{name} must be a float")),
+        false => error,
     })
 }
 
@@ -221,16 +231,60 @@ impl StoreBase {
         self.enter(py)?.decr(key.0, by, counter).or_raise(py)
     }
 
-    /// Counts a reference: creates the key at 1, or adds 1. Returns the count.
-    #[pyo3(signature = (key, /))]
-    fn inc_ref(&self, py: Python<'_>, key: Key<'_>) -> PyResult<u64> {
-        self.enter(py)?.inc_ref(key.0).or_raise(py)
+    /// Adds to a signed counter, which may be below zero; returns its new value. Beyond 64 bits ``Overflow`` is raised,
+    /// and nothing changes. A missing counter is created with ``initial`` (to which nothing is added); without that the
+    /// result is ``None``.
+    #[pyo3(signature = (key, by=None, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn incr_signed(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        by: Any<'_, '_>,
+        initial: Any<'_, '_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<i64>> {
+        let initial = initial.map(|n| signed(n, "initial")).transpose()?;
+        let counter = Counter { initial, attributes: given(ttl, expires_at, flags)? };
+        let by = by.map_or(Ok(1), |by| signed(by, "by"))?;
+        self.enter(py)?.incr_signed(key.0, by, counter).or_raise(py)
     }
 
-    /// Gives a reference back, and removes the key with the last one. Returns the count; ``None``: the key is absent.
-    #[pyo3(signature = (key, /))]
-    fn dec_ref(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
-        self.enter(py)?.dec_ref(key.0).or_raise(py)
+    /// Adds to a decimal fraction, exactly, with 17 digits behind the point; returns the number next to the sum, whose
+    /// text is the value. A missing counter is created with ``initial`` (to which nothing is added); without that the
+    /// result is ``None``.
+    #[pyo3(signature = (key, by, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn incr_float(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        by: &Bound<'_, PyAny>,
+        initial: Any<'_, '_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<f64>> {
+        let initial = initial.map(|n| float(n, "initial")).transpose()?;
+        let counter = Counter { initial, attributes: given(ttl, expires_at, flags)? };
+        let by = float(by, "by")?;
+        self.enter(py)?.incr_float(key.0, by, counter).or_raise(py)
+    }
+
+    /// Counts references: adds them, and creates the key with them if it is absent. Returns the count.
+    #[pyo3(signature = (key, by=None, /))]
+    fn inc_ref(&self, py: Python<'_>, key: Key<'_>, by: Any<'_, '_>) -> PyResult<u64> {
+        let by = by.map_or(Ok(1), |by| unsigned(by, "by"))?;
+        self.enter(py)?.inc_ref(key.0, by).or_raise(py)
+    }
+
+    /// Gives references back, and removes the key with the last one. Returns the count; ``None``: the key is absent.
+    #[pyo3(signature = (key, by=None, /))]
+    fn dec_ref(&self, py: Python<'_>, key: Key<'_>, by: Any<'_, '_>) -> PyResult<Option<u64>> {
+        let by = by.map_or(Ok(1), |by| unsigned(by, "by"))?;
+        self.enter(py)?.dec_ref(key.0, by).or_raise(py)
     }
 
     /// The version of a key's value; ``None``: absent.

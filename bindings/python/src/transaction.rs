@@ -112,7 +112,7 @@ impl Transaction {
         flags: Any<'_, '_>,
     ) -> PyResult<Option<u64>> {
         let counter = counter(initial, ttl, expires_at, flags)?;
-        let by = by.map_or(Ok(1), signed)?;
+        let by = by.map_or(Ok(1), |by| signed(by, "by"))?;
         self.with(py, |t| t.incr_by(key.0, by, counter))?.or_raise(py)
     }
 

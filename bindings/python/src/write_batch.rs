@@ -105,7 +105,7 @@ impl WriteBatch {
         flags: Any<'_, '_>,
     ) -> PyResult<Bound<'py, Self>> {
         let counter = counter(initial, ttl, expires_at, flags)?;
-        let by = by.map_or(Ok(1), signed)?;
+        let by = by.map_or(Ok(1), |by| signed(by, "by"))?;
         Self::add(this, key, false, |batch, key| {
             batch.incr(key, by, counter);
         })

@@ -39,8 +39,10 @@ CALLS = {
     "incr": (lambda s, k: s.incr(k, 3, initial=1), 10, b"10"),
     "incr down": (lambda s, k: s.incr(k, -3), 4, b"4"),
     "decr": (lambda s, k: s.decr(k, 3), 4, b"4"),
+    "incr_signed": (lambda s, k: s.incr_signed(k, -9, initial=1), -2, b"-2"),
+    "incr_float": (lambda s, k: s.incr_float(k, 0.5), 7.5, b"7.5"),
     "inc_ref": (lambda s, k: s.inc_ref(k), 8, b"8"),
-    "dec_ref": (lambda s, k: s.dec_ref(k), 6, b"6"),
+    "dec_ref": (lambda s, k: s.dec_ref(k, 2), 5, b"5"),
     "get_item": (lambda s, k: s.get_item(k)[:2], (b"k", b"7"), b"7"),
     "version": (lambda s, k: s.version(k) > 0, True, b"7"),
     "value_len": (lambda s, k: s.value_len(k), 1, b"7"),
@@ -65,7 +67,8 @@ GONE = {
     "[]": KeyError, "[]=": Stale, "[]= buffer": Stale, "[]= long": Stale, "del": KeyError, "in": False, "get": None, "get or": 5,
     "set": Stale, "add": Stale, "delete": False, "delete expected": (False, False), "take": None, "pop": KeyError,
     "setdefault": Stale, "update_with KEEP": Stale, "update_with REMOVE": Stale, "incr": Stale, "incr down": None, "decr": None,
-    "inc_ref": Stale, "dec_ref": None, "key_of": None, "value_len": None, "get_many": [b"o", None, None], "set_many": Stale,
+    "incr_signed": Stale, "incr_float": None, "inc_ref": Stale, "dec_ref": None, "key_of": None, "value_len": None,
+    "get_many": [b"o", None, None], "set_many": Stale,
     "set_many dict": Stale, "update": Stale, "delete_many": 0, "coded": None,
 }  # fmt: skip
 MORE_GONE = {

@@ -137,6 +137,40 @@ def test_counters(store):
     assert store.inc_ref("r") == 1 and store.inc_ref("r") == 2
     assert store.dec_ref("r") == 1 and store.dec_ref("r") == 0 and "r" not in store
     assert store.dec_ref("r") is None
+    assert store.inc_ref("r", 5) == 5 and store.dec_ref("r", 3) == 2 and store.dec_ref("r", 9) == 0 and "r" not in store
+    assert store.inc_ref("r", 0) == 0 and "r" not in store
+
+
+def test_kinds_of_counters(store):
+    assert store.incr_signed("s", -5) is None and store.incr_signed("s", 1, initial=-5, flags=3) == -5
+    assert store.incr_signed("s") == -4 and store["s"] == b"-4" and store.get_item("s").flags == 3
+    with pytest.raises(hashmere.NotANumber):
+        store.incr("s")
+    with pytest.raises(hashmere.Overflow) as error:
+        store.incr_signed("s", -(2**63))
+    assert error.value.code == 42 and isinstance(error.value, OverflowError) and store["s"] == b"-4"
+    with pytest.raises(OverflowError, match="by must be from"):
+        store.incr_signed("s", 2**63)
+    with pytest.raises(TypeError, match="by must be an int"):
+        store.incr_signed("s", 0.5)
+
+    assert store.incr_float("f", 1) is None and store.incr_float("f", 1, initial=0.1) == 0.1
+    assert store.incr_float("f", 0.2) == 0.3 and store["f"] == b"0.3"
+    for _ in range(10):
+        store.incr_float("sum", 0.1, initial=0.1)
+    assert store["sum"] == b"1", "exactly"
+    assert store.incr_float("f", -1, ttl=50) == -0.7 and store.ttl("f") is None
+    for nothing in (math.nan, math.inf, -math.inf):
+        with pytest.raises(hashmere.InvalidState):
+            store.incr_float("f", nothing)
+        with pytest.raises(hashmere.InvalidState):
+            store.incr_float("new", 1, initial=nothing)
+    store["big"] = "1e308"
+    with pytest.raises(hashmere.Overflow):
+        store.incr_float("big", 1.7e308)
+    with pytest.raises(TypeError, match="by must be a float"):
+        store.incr_float("f", "1")
+    assert store["f"] == b"-0.7" and store["big"] == b"1e308" and "new" not in store
 
 
 def test_time_to_live(store, in_time):

@@ -8,7 +8,7 @@ STEPS = 1000
 
 Hashmere.open("sample-counters") do |store|
   store.clear
-  PROCESSES.times { store.inc_ref("shared") }
+  store.inc_ref("shared", PROCESSES)
   children = Array.new(PROCESSES) do
     fork do # the child goes on with the open store
       STEPS.times { store.incr("hits", initial: 1) }

@@ -31,6 +31,8 @@ class TestKeys < StoreTest
     remove_in_update: ->(s, k) { [s.update_with(k) { Hashmere::REMOVE }, s.key?(k)] },
     incr: ->(s, k) { [s.incr(k, 2), s[k]] },
     decr: ->(s, k) { [s.decr(k, 2), s[k]] },
+    incr_signed: ->(s, k) { [s.incr_signed(k, -9), s[k]] },
+    incr_float: ->(s, k) { [s.incr_float(k, 0.5), s[k]] },
     refs: ->(s, k) { [s.inc_ref(k), s.dec_ref(k)] },
     touch: ->(s, k) { [s.touch(k, ttl: 9000), s.ttl(k) > 1000] },
     get_and_touch: ->(s, k) { [s.get_and_touch(k, ttl: 9000).value, s.ttl(k) > 1000] },

@@ -168,7 +168,34 @@ class TestOperations < StoreTest
     assert_equal 0, @store.incr("n")
     @store["word"] = "x"
     assert_raises(Hashmere::NotANumber) { @store.incr("word") }
+    assert_equal [5, 2, 0, nil, 0], [@store.inc_ref("r", 5), @store.dec_ref("r", 3), @store.dec_ref("r", 9), @store.dec_ref("r", 1), @store.inc_ref("r", 0)]
+    refute @store.key?("r")
     assert_equal [1, 2, 1, 0, nil], [@store.inc_ref("r"), @store.inc_ref("r"), @store.dec_ref("r"), @store.dec_ref("r"), @store.dec_ref("r")]
+  end
+
+  def test_kinds_of_counters
+    assert_nil @store.incr_signed("s", -5)
+    assert_equal(-5, @store.incr_signed("s", 1, initial: -5, flags: 3))
+    assert_equal(-4, @store.incr_signed("s"))
+    assert_equal ["-4", 3], [@store["s"], @store.flags("s")]
+    assert_raises(Hashmere::NotANumber) { @store.incr("s") }
+    assert_equal 42, assert_raises(Hashmere::Overflow) { @store.incr_signed("s", -2**63) }.code
+    assert_raises(RangeError) { @store.incr_signed("s", 2**63) }
+    assert_raises(TypeError) { @store.incr_signed("s", 0.5) }
+    assert_equal "-4", @store["s"]
+
+    assert_nil @store.incr_float("f", 1)
+    assert_equal [0.1, 0.3], [@store.incr_float("f", 1, initial: 0.1), @store.incr_float("f", 0.2)]
+    10.times { @store.incr_float("sum", 0.1, initial: 0.1) }
+    assert_equal ["0.3", "1"], [@store["f"], @store["sum"]]
+    [Float::NAN, Float::INFINITY].each do |nothing|
+      assert_raises(Hashmere::InvalidState) { @store.incr_float("f", nothing) }
+      assert_raises(Hashmere::InvalidState) { @store.incr_float("new", 1, initial: nothing) }
+    end
+    @store["big"] = "1e308"
+    assert_raises(Hashmere::Overflow) { @store.incr_float("big", 1.7e308) }
+    assert_raises(TypeError) { @store.incr_float("f", "1") }
+    assert_equal ["0.3", "1e308", nil], [@store["f"], @store["big"], @store["new"]]
   end
 
   def test_time

@@ -196,7 +196,7 @@ pub enum WriteError {
         /// Length of the value.
         bytes: u64,
     },
-    /// A counter call met a value that is not a decimal number below 2^64. Code 35.
+    /// A counter call met a value that is not a number of its kind of counter. Code 35.
     NotANumber,
     /// The entry id or UID names a key that is not there any more. Code 21.
     Stale,
@@ -238,6 +238,8 @@ pub enum WriteError {
         /// The most: 1,024, or fewer where segments are short.
         limit: u64,
     },
+    /// A counter would leave the numbers of its kind. Code 42.
+    Overflow,
     /// The system refused. Code 10.
     Io {
         /// What was tried.

@@ -156,6 +156,7 @@ impl WriteError {
             Self::Reentered { .. } => 39,
             Self::Conflict { .. } => 40,
             Self::TooManyKeys { .. } => 41,
+            Self::Overflow => 42,
         }
     }
 }
@@ -175,13 +176,14 @@ impl fmt::Display for WriteError {
             Self::Busy { holder, waited, .. } => write!(f, "the key is locked: {holder}; this call waited {:.1} s", waited.as_secs_f64()),
             Self::TooLarge { bytes, limit } => write!(f, "key and value have {bytes} bytes together, the limit is {limit}"),
             Self::WrongLength { what, given, fixed } => write!(f, "the {what} has {given} bytes, but in this store each has {fixed}"),
-            Self::NotANumber => f.write_str("the value is not a decimal number below 2^64, so it cannot be counted with"),
+            Self::NotANumber => f.write_str("the value is not a number of this kind of counter (incr: 0 to 2^64 - 1; incr_signed: -2^63 to 2^63 - 1; incr_float: a finite decimal fraction), so it cannot be counted with"),
             Self::TooManyCollisions => f.write_str("too many keys share the same hash bits; choose a better hash, or spread the keys over several stores"),
             Self::InvalidState(what) => f.write_str(what),
             Self::Poisoned => f.write_str("the store could not be written to disk earlier, so nothing more is written; reading goes on: dump it to another disk, or restart the machine to go back to the last completed sync"),
             Self::Reentered { key } => write!(f, "the function given to update for the key {key:?} writes that key itself, and would be asked again without end; return what is to become of it, and write it afterwards if need be"),
             Self::Conflict { key } => conflict(f, key),
             Self::TooManyKeys { limit } => write!(f, "a transaction has at most {limit} keys; divide it, or make the store with larger segments if that is fewer than 1024"),
+            Self::Overflow => f.write_str("the counter would be beyond the numbers of its kind, so it stays as it is; set it to another number, or use a kind with more of them"),
         }
     }
 }

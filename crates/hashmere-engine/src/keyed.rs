@@ -1,12 +1,12 @@
 //! Calls with a key, for Hashmere's own crates: what the public crate, the queues and the locks do the same way.
 
-use crate::engine::{KeyHash, When};
+use crate::engine::{CounterKind, KeyHash, Tick, When};
 use crate::error::{Error, ReadError, WriteError};
 use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
 use crate::types::{
-    Attributes, CasOutcome, Change, Expected, Item, Metadata, Stored, Update, Updated, Version, WaitAnyOutcome,
-    WaitOutcome,
+    Attributes, CasOutcome, Change, Counter, Expected, Item, Metadata, Stored, Update, Updated, Version,
+    WaitAnyOutcome, WaitOutcome,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -146,6 +146,24 @@ impl SharedEngine {
         let engine = self.engine();
         let mut writer = engine.writer_for(key, kh)?;
         engine.with_index_room(&mut writer, |writer| engine.cas(writer, key, kh, expected, change))
+    }
+
+    /// Counts in one step: what the counter is now, and how that was stored. `None`: the key is absent, and stays so.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    #[inline(always)]
+    pub fn count<K: CounterKind>(
+        &self,
+        (key, kh): (&[u8], KeyHash),
+        kind: &K,
+        counter: Counter<K::Number>,
+        tick: impl Fn(K::Number) -> Result<Tick<K::Number>, WriteError>,
+    ) -> Result<Option<(K::Number, Stored)>, WriteError> {
+        let engine = self.engine();
+        let mut writer = engine.writer_for(key, kh)?;
+        let now = engine.with_index_room(&mut writer, |writer| engine.tick(writer, (key, kh), kind, counter, &tick))?;
+        Ok(now.map(|number| (number, writer.stored)))
     }
 
     /// Shows a key to `f` and does what it says, in one step.

@@ -43,9 +43,9 @@ mod watcher;
 pub use backup_file::BackupReport;
 pub use caller_buffer::Roomed;
 pub use engine::{
-    number_of, step, Activity, CheckReport, ClientActivity, ClientStats, Engine, FeedInfo, FeedStep, Figures, Found,
-    KeyHash, OperationCounts, PinActivity, Problem, RegionInfo, Rounds, ScanStep, Stats, Tick, When, Writer,
-    WriterGuard, BATCH,
+    add_fractions, number_of, step, Activity, CheckReport, ClientActivity, ClientStats, CounterKind, Engine, FeedInfo,
+    FeedStep, Figures, Found, KeyHash, OperationCounts, PinActivity, Problem, RegionInfo, Rounds, ScanStep, Signed,
+    Stats, Tick, Unsigned, When, Writer, WriterGuard, BATCH,
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 pub use fork_handle::{SharedEngine, StoreHandle};

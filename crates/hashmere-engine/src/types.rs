@@ -247,23 +247,32 @@ pub enum Updated {
     Removed,
 }
 
-/// How a counter call treats a missing key, and what it attaches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counter {
+/// How a counter call treats a missing key, and what it attaches. `N` is what the call counts with: `u64`, `i64`, `f64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter<N = u64> {
     /// The value that a missing key is created with (the delta is *not* applied to it, as in memcached);
     /// `None`: a missing key is left missing.
-    pub initial: Option<u64>,
+    pub initial: Option<N>,
     /// Attached when the key is created; an existing key keeps its own.
     pub attributes: Attributes,
 }
 
-impl Counter {
+impl<N> Counter<N> {
     /// A missing counter is created with this value.
-    pub fn or_create(initial: u64) -> Counter {
+    pub const fn or_create(initial: N) -> Counter<N>
+    where
+        N: Copy,
+    {
         Counter { initial: Some(initial), attributes: Attributes::NONE }
     }
     /// A missing counter is left missing.
-    pub const EXISTING: Counter = Counter { initial: None, attributes: Attributes::NONE };
+    pub const EXISTING: Counter<N> = Counter { initial: None, attributes: Attributes::NONE };
+}
+
+impl<N> Default for Counter<N> {
+    fn default() -> Counter<N> {
+        Counter::EXISTING
+    }
 }
 
 /// How a wait for a key ended.

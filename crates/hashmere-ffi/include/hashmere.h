@@ -138,6 +138,7 @@ enum hm_result {
     HM_E_REENTERED = 39,           /**< A function given to an update writes the key that it is asked about. */
     HM_E_CONFLICT = 40,            /**< Others changed each time what a transaction or a snapshot read. */
     HM_E_TOO_MANY_KEYS = 41,       /**< A transaction has more keys than it may. */
+    HM_E_OVERFLOW = 42,            /**< A counter would be beyond the numbers of its kind. */
 
     /* Backups. Those of queues, 60 to 69, are in hashmere_queue.h, of logs, 70 to 78, in hashmere_log.h, of feeds, 80 and 81, in hashmere_feed.h. */
     HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */
@@ -487,7 +488,8 @@ int hm_update_with(hm_store *store, const void *key, size_t key_len, hm_visitor 
 
 /** @defgroup counters Counters and references
  *
- * A counter is a key whose value is a decimal number below 2^64; other values are #HM_E_NOT_A_NUMBER.
+ * A counter is a key whose value is a decimal number: one below 2^64; with ::hm_incr_signed one from -2^63 to 2^63 - 1; with
+ * ::hm_incr_float a decimal fraction. Other values are #HM_E_NOT_A_NUMBER. A value has no type: the call decides.
  * @{ */
 
 /** How a counter call treats a missing key. */
@@ -513,11 +515,51 @@ int hm_decr(hm_store *store, const void *key, size_t key_len, uint64_t by, const
 int hm_incr_by(hm_store *store, const void *key, size_t key_len, int64_t by, const hm_counter *create,
                   uint64_t *now, hm_error *error);
 
-/** Counts a reference: creates the key at 1, or adds 1. `now` may be NULL. @return #HM_OK */
-int hm_inc_ref(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
+/** How ::hm_incr_signed treats a missing key. */
+typedef struct hm_signed_counter {
+    int64_t initial;          /**< What it is created with; the step is not applied to it. */
+    hm_attributes attributes; /**< What is attached to it then. An existing key keeps its own. */
+} hm_signed_counter;
 
-/** Gives a reference back: subtracts 1, and deletes the key when that makes zero. `now` may be NULL. @return #HM_OK, #HM_ABSENT */
-int hm_dec_ref(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
+/** How ::hm_incr_float treats a missing key. */
+typedef struct hm_float_counter {
+    double initial;           /**< What it is created with, a finite number; the step is not applied to it. */
+    hm_attributes attributes; /**< What is attached to it then. An existing key keeps its own. */
+} hm_float_counter;
+
+/**
+ * Adds to a signed counter, which may be below zero.
+ * @param create  what to create it with if it is missing; NULL: it is left missing
+ * @param now     its new value; may be NULL
+ * @return #HM_OK, #HM_ABSENT; #HM_E_OVERFLOW: the sum is below -2^63 or above 2^63 - 1, and nothing has changed
+ */
+int hm_incr_signed(hm_store *store, const void *key, size_t key_len, int64_t by, const hm_signed_counter *create,
+                   int64_t *now, hm_error *error);
+
+/**
+ * Adds to a decimal fraction, exactly: the value becomes the sum of its text and of the shortest text of `by`, with at most 17
+ * digits behind the point, no exponent and no zeros at the end.
+ * @param create  what to create it with if it is missing; NULL: it is left missing
+ * @param now     the number next to its new value; may be NULL
+ * @return #HM_OK, #HM_ABSENT; #HM_E_OVERFLOW: no double holds the sum, and nothing has changed; #HM_E_INVALID_STATE: the step
+ *         or the initial value is not finite
+ */
+int hm_incr_float(hm_store *store, const void *key, size_t key_len, double by, const hm_float_counter *create,
+                  double *now, hm_error *error);
+
+/**
+ * Counts references: adds them, and creates the key with them if it is absent. Of 0 nothing is changed.
+ * @param now  how many there are; may be NULL
+ * @return #HM_OK; #HM_E_OVERFLOW: there would be more than 2^64 - 1
+ */
+int hm_inc_ref(hm_store *store, const void *key, size_t key_len, uint64_t by, uint64_t *now, hm_error *error);
+
+/**
+ * Gives references back: subtracts them, and deletes the key when that leaves none.
+ * @param now  how many are left; may be NULL
+ * @return #HM_OK, #HM_ABSENT
+ */
+int hm_dec_ref(hm_store *store, const void *key, size_t key_len, uint64_t by, uint64_t *now, hm_error *error);
 /** @} */
 
 /** @defgroup expiry Expiry
@@ -681,10 +723,16 @@ int hm_decr_at(hm_store *store, const hm_key *key, uint64_t by, const hm_counter
 /** As ::hm_incr_by. */
 int hm_incr_by_at(hm_store *store, const hm_key *key, int64_t by, const hm_counter *create, uint64_t *now,
                   hm_error *error);
+/** As ::hm_incr_signed. */
+int hm_incr_signed_at(hm_store *store, const hm_key *key, int64_t by, const hm_signed_counter *create, int64_t *now,
+                      hm_error *error);
+/** As ::hm_incr_float. */
+int hm_incr_float_at(hm_store *store, const hm_key *key, double by, const hm_float_counter *create, double *now,
+                     hm_error *error);
 /** As ::hm_inc_ref. */
-int hm_inc_ref_at(hm_store *store, const hm_key *key, uint64_t *now, hm_error *error);
+int hm_inc_ref_at(hm_store *store, const hm_key *key, uint64_t by, uint64_t *now, hm_error *error);
 /** As ::hm_dec_ref. */
-int hm_dec_ref_at(hm_store *store, const hm_key *key, uint64_t *now, hm_error *error);
+int hm_dec_ref_at(hm_store *store, const hm_key *key, uint64_t by, uint64_t *now, hm_error *error);
 
 /** As ::hm_touch. */
 int hm_touch_at(hm_store *store, const hm_key *key, int expiry, int64_t expiry_ms, hm_error *error);

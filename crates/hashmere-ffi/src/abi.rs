@@ -167,6 +167,22 @@ pub struct HmCounter {
     pub attributes: HmAttributes,
 }
 
+/// `hm_signed_counter`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmSignedCounter {
+    pub initial: i64,
+    pub attributes: HmAttributes,
+}
+
+/// `hm_float_counter`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmFloatCounter {
+    pub initial: f64,
+    pub attributes: HmAttributes,
+}
+
 /// `hm_filter`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

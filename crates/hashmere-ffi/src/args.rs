@@ -7,8 +7,8 @@
 //! others) for as long as what was read is used; or they are NULL.
 
 use crate::abi::{
-    HmAttributes, HmBackupReport, HmCounter, HmFilter, HmOptions, HmPoolOptions, HmPoolStats, HmQueueOptions, HmReport,
-    HmStats,
+    HmAttributes, HmBackupReport, HmCounter, HmFilter, HmFloatCounter, HmOptions, HmPoolOptions, HmPoolStats,
+    HmQueueOptions, HmReport, HmSignedCounter, HmStats,
 };
 use crate::failure::Failure;
 use crate::handle::HmStore;
@@ -208,16 +208,39 @@ impl Attached {
     }
 }
 
+/// How a missing counter is created.
+pub(crate) trait Creation: Copy {
+    /// What it counts with.
+    type Number;
+    /// With what, and what is attached to it.
+    fn parts(self) -> (Self::Number, HmAttributes);
+}
+
+macro_rules! creations {
+    ($($name:ident: $number:ty;)*) => {$(
+        impl Creation for $name {
+            type Number = $number;
+            fn parts(self) -> ($number, HmAttributes) {
+                (self.initial, self.attributes)
+            }
+        }
+    )*};
+}
+creations! {
+    HmCounter: u64;
+    HmSignedCounter: i64;
+    HmFloatCounter: f64;
+}
+
 /// How a missing counter is created; NULL: not at all.
 pub(crate) struct Create;
 impl Create {
     #[inline(always)]
-    pub(crate) unsafe fn read(_: &'static str, counter: *const HmCounter) -> Result<Counter, Failure> {
+    pub(crate) unsafe fn read<C: Creation>(_: &'static str, counter: *const C) -> Result<Counter<C::Number>, Failure> {
         // SAFETY: NULL or valid.
-        match unsafe { counter.as_ref() } {
-            None => Ok(Counter::EXISTING),
-            Some(c) => Ok(Counter { initial: Some(c.initial), attributes: c.attributes.check()? }),
-        }
+        let Some(counter) = (unsafe { counter.as_ref() }) else { return Ok(Counter::EXISTING) };
+        let (initial, attributes) = counter.parts();
+        Ok(Counter { initial: Some(initial), attributes: attributes.check()? })
     }
 }
 

@@ -101,6 +101,7 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         39 => c"Reentered",
         40 => c"Conflict",
         41 => c"TooManyKeys",
+        42 => c"Overflow",
         50 => c"BackupRunning",
         51 => c"BackupAbandoned",
         52 => c"BackupExists",

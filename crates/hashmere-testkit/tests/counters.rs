@@ -1,5 +1,6 @@
 //! Promise: 64-bit counters that wrap at 2^64 and floor at 0, read as decimal text, are created on request, refuse what
-//! is no number, and add up over any number of processes; reference counts delete at zero.
+//! is no number, and add up over any number of processes; reference counts delete at zero. Signed ones and fractions do
+//! the same below zero and behind the point, and refuse what they cannot hold.
 //! Catches: lost increments, overflow handled wrongly, a text form that differs from the number.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -107,8 +108,8 @@ fn what_is_no_number_is_refused_and_stays() {
             store.incr(b"n", 1, Counter::or_create(0)),
             store.decr(b"n", 1, Counter::or_create(0)),
             store.incr_by(b"n", 1, Counter::or_create(0)),
-            store.inc_ref(b"n").map(Some),
-            store.dec_ref(b"n"),
+            store.inc_ref(b"n", 1).map(Some),
+            store.dec_ref(b"n", 1),
         ] {
             assert!(matches!(result, Err(WriteError::NotANumber)), "{value:?}: {result:?}");
         }
@@ -129,18 +130,186 @@ fn a_counter_is_an_ordinary_value_otherwise() {
     assert_eq!(store.take(b"n").unwrap().as_deref(), Some(&b"6"[..]));
 }
 
+const SIGNED: Counter<i64> = Counter::EXISTING;
+const FRACTION: Counter<f64> = Counter::EXISTING;
+
+#[test]
+fn signed_ones_go_below_zero_and_refuse_to_overflow() {
+    let (_scratch, store) = stage("counters-signed");
+    assert_eq!(store.incr_signed(b"n", -5, SIGNED).unwrap(), None);
+    assert!(!store.contains_key(b"n").unwrap());
+    let attributes = Attributes::NONE.flags(9).ttl(Ttl::After(Duration::from_secs(1000)));
+    let created = Counter { initial: Some(-3), attributes };
+    assert_eq!(store.incr_signed(b"n", 7, created).unwrap(), Some(-3), "the step is not applied to a new one");
+    // Of each length, up and down, in place and not.
+    let mut number = -3i64;
+    for digits in 0..19 {
+        for step in [10i64.pow(digits), -1, -10i64.pow(digits), 1, -10i64.pow(digits), 10i64.pow(digits)] {
+            let Some(sum) = number.checked_add(step) else { continue };
+            number = sum;
+            assert_eq!(store.incr_signed(b"n", step, created).unwrap(), Some(number));
+            assert_eq!(text(&store, b"n"), number.to_string());
+        }
+    }
+    assert_eq!(store.metadata(b"n").unwrap().unwrap().flags, 9);
+    assert!(store.ttl(b"n").unwrap() != Some(Expiry { remaining: None }), "the expiry stays");
+    for (value, step) in [(i64::MAX, 1), (i64::MIN, -1), (-2, i64::MIN), (2, i64::MAX), (i64::MIN, i64::MIN)] {
+        store.set(b"n", value.to_string().as_bytes()).unwrap();
+        let before = store.metadata(b"n").unwrap();
+        let refused = store.incr_signed(b"n", step, created).unwrap_err();
+        assert!(matches!(refused, WriteError::Overflow) && refused.code() == 42, "{value} + {step}: {refused}");
+        assert_eq!((text(&store, b"n"), store.metadata(b"n").unwrap()), (value.to_string(), before));
+    }
+}
+
+/// What one kind of counter takes for a number and another does not, all of it by its text alone.
+#[test]
+fn kinds_share_a_key_as_far_as_its_text_goes() {
+    let (_scratch, store) = stage("counters-kinds");
+    store.incr(b"n", 1, Counter::or_create(2)).unwrap();
+    assert_eq!(store.incr_signed(b"n", -3, SIGNED).unwrap(), Some(-1));
+    assert!(matches!(store.incr(b"n", 1, EXISTING), Err(WriteError::NotANumber)));
+    assert_eq!(store.incr_float(b"n", 0.5, FRACTION).unwrap(), Some(-0.5));
+    assert!(matches!(store.incr_signed(b"n", 1, SIGNED), Err(WriteError::NotANumber)));
+    assert_eq!(store.incr_float(b"n", 1.5, FRACTION).unwrap(), Some(1.0));
+    assert_eq!(store.incr(b"n", 1, EXISTING).unwrap(), Some(2));
+    store.set(b"n", (1u64 << 63).to_string().as_bytes()).unwrap();
+    assert!(matches!(store.incr_signed(b"n", -1, SIGNED), Err(WriteError::NotANumber)));
+    for number in ["-", "--1", "+1", "1.0", "-9223372036854775809", " 1", "-1x"] {
+        store.set(b"n", number.as_bytes()).unwrap();
+        assert!(matches!(store.incr_signed(b"n", 1, Counter::or_create(1)), Err(WriteError::NotANumber)), "{number}");
+        assert_eq!(text(&store, b"n"), number);
+    }
+}
+
+#[test]
+fn fractions_are_exact_and_have_one_text() {
+    let (_scratch, store) = stage("counters-fractions");
+    assert_eq!(store.incr_float(b"f", 1.0, FRACTION).unwrap(), None);
+    assert_eq!(store.incr_float(b"f", 9.0, Counter::or_create(0.1)).unwrap(), Some(0.1));
+    for _ in 0..9 {
+        store.incr_float(b"f", 0.1, FRACTION).unwrap();
+    }
+    assert_eq!(text(&store, b"f"), "1", "where doubles make 0.9999999999999999 of it");
+    for (value, step, sum) in [
+        ("10.50", 0.1, "10.6"),
+        ("5.0e3", 200.0, "5200"),
+        ("-0.5", 0.5, "0"),
+        ("0", -0.0, "0"),
+        ("0", 1e-17, "0.00000000000000001"),
+        ("1", 1e-18, "1"),
+        ("0", 5e-18, "0.00000000000000001"),
+        ("0", -5e-18, "-0.00000000000000001"),
+        ("0", 5e-324, "0"),
+        ("9007199254740993", 1.0, "9007199254740994"),
+        ("100000000000000000000", 0.25, "100000000000000000000.25"),
+    ] {
+        store.set(b"f", value.as_bytes()).unwrap();
+        let now = store.incr_float(b"f", step, FRACTION).unwrap().unwrap();
+        assert_eq!((text(&store, b"f"), now), (sum.to_owned(), sum.parse().unwrap()), "{value} + {step}");
+    }
+    assert_eq!(store.incr_float(b"large", 1.0, Counter::or_create(f64::MAX)).unwrap(), Some(f64::MAX));
+    assert_eq!(text(&store, b"large").len(), 309, "without an exponent");
+    for (value, step, number) in [
+        ("1e308", 1.7e308, 42),
+        ("1e4000", 1.0, 42),
+        ("inf", 1.0, 42),
+        ("nan", 1.0, 35),
+        ("", 1.0, 35),
+        ("1,5", 1.0, 35),
+        ("1", f64::NAN, 37),
+        ("1", f64::INFINITY, 37),
+        ("1", f64::NEG_INFINITY, 37),
+    ] {
+        store.set(b"f", value.as_bytes()).unwrap();
+        let before = store.metadata(b"f").unwrap();
+        assert_eq!(
+            store.incr_float(b"f", step, Counter::or_create(1.0)).unwrap_err().code(),
+            number,
+            "{value} + {step}"
+        );
+        assert_eq!((text(&store, b"f"), store.metadata(b"f").unwrap()), (value.to_owned(), before));
+    }
+    for initial in [f64::NAN, f64::INFINITY] {
+        assert_eq!(store.incr_float(b"new", 1.0, Counter::or_create(initial)).unwrap_err().code(), 37);
+    }
+    assert!(!store.contains_key(b"new").unwrap());
+    let attributes = Attributes::NONE.flags(9).ttl(Ttl::After(Duration::from_secs(1000)));
+    store.incr_float(b"new", 1.0, Counter { initial: Some(-1.5), attributes }).unwrap();
+    store.incr_float(b"new", 1.0, Counter::or_create(0.0)).unwrap();
+    assert_eq!((text(&store, b"new").as_str(), store.metadata(b"new").unwrap().unwrap().flags), ("-0.5", 9));
+    assert!(store.ttl(b"new").unwrap() != Some(Expiry { remaining: None }), "the expiry stays");
+}
+
+/// Where every value is as long, zeros stand between the sign and the digits.
+#[test]
+fn in_a_store_of_fixed_lengths() {
+    let scratch = Scratch::new("counters-fixed");
+    let store = small().fixed_value_len(6).open(scratch.store("counters")).unwrap();
+    assert_eq!(store.incr_signed(b"n", 1, Counter::or_create(5)).unwrap(), Some(5));
+    assert_eq!(text(&store, b"n"), "000005");
+    assert_eq!(store.incr_signed(b"n", -17, SIGNED).unwrap(), Some(-12));
+    assert_eq!(text(&store, b"n"), "-00012");
+    assert_eq!(store.incr_float(b"n", 0.5, FRACTION).unwrap(), Some(-11.5));
+    assert_eq!(text(&store, b"n"), "-011.5");
+    assert!(matches!(store.incr_float(b"n", 0.0001, FRACTION), Err(WriteError::WrongLength { .. })));
+    store.set(b"n", b"-99999").unwrap();
+    assert!(matches!(store.incr_signed(b"n", -1, SIGNED), Err(WriteError::WrongLength { .. })));
+    assert_eq!(text(&store, b"n"), "-99999");
+}
+
+/// By whatever names the key, and by how many threads: no step is lost.
+#[test]
+fn steps_of_every_kind_add_up() {
+    let _watchdog = Watchdog::start("counters-kinds");
+    let scratch = Scratch::new("counters-sums");
+    let store = tiny().open(scratch.store("counters")).unwrap();
+    const STEPS: i64 = 2000;
+    store.set(b"signed", b"5").unwrap();
+    store.set(b"fraction", b"0").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4i64 {
+            let store = &store;
+            scope.spawn(move || {
+                let (signed, fraction) = (store.id_of(b"signed").unwrap().unwrap(), store.id_of(b"fraction").unwrap());
+                for _ in 0..STEPS {
+                    // Two up, two down: the sum crosses zero again and again.
+                    let step = if thread % 2 == 0 { 3 } else { -3 };
+                    match thread {
+                        0 | 1 => store.incr_signed(b"signed", step, SIGNED).unwrap(),
+                        _ => store.incr_signed(signed, step, SIGNED).unwrap(),
+                    };
+                    match thread {
+                        0 | 1 => store.incr_float(b"fraction", 0.1, FRACTION).unwrap(),
+                        _ => store.incr_float(fraction, 0.1, FRACTION).unwrap(),
+                    };
+                    store.inc_ref(b"refs", 3).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!((text(&store, b"signed").as_str(), text(&store, b"fraction").as_str()), ("5", "800"));
+    assert_eq!(text(&store, b"refs"), (12 * STEPS).to_string());
+}
+
 #[test]
 fn reference_counts_delete_at_zero() {
     let (_scratch, store) = stage("counters-refs");
-    assert_eq!(store.dec_ref(b"r").unwrap(), None);
+    assert_eq!(store.dec_ref(b"r", 1).unwrap(), None);
     for number in 1..=5 {
-        assert_eq!(store.inc_ref(b"r").unwrap(), number);
+        assert_eq!(store.inc_ref(b"r", 1).unwrap(), number);
     }
     assert_eq!(text(&store, b"r"), "5");
     for number in (0..5).rev() {
-        assert_eq!(store.dec_ref(b"r").unwrap(), Some(number));
+        assert_eq!(store.dec_ref(b"r", 1).unwrap(), Some(number));
     }
     assert!(!store.contains_key(b"r").unwrap());
+    // By any step, which may take more than there are; none at all changes nothing.
+    assert_eq!((store.inc_ref(b"r", 0).unwrap(), store.dec_ref(b"r", 0).unwrap()), (0, None));
+    assert_eq!((store.inc_ref(b"r", 7).unwrap(), store.inc_ref(b"r", 4).unwrap()), (7, 11));
+    assert_eq!((store.dec_ref(b"r", 0).unwrap(), store.dec_ref(b"r", 10).unwrap()), (Some(11), Some(1)));
+    assert!(matches!(store.inc_ref(b"r", u64::MAX), Err(WriteError::Overflow)));
+    assert_eq!((text(&store, b"r").as_str(), store.dec_ref(b"r", 9).unwrap()), ("1", Some(0)));
     assert_eq!(store.len(), 0);
 }
 
@@ -159,9 +328,9 @@ fn exactly_one_sees_the_last_reference_go() {
                 let store = Options::new().open(store.path()).unwrap();
                 for round in 0..ROUNDS {
                     let key = payload::key(round as u64);
-                    store.inc_ref(&key).unwrap();
+                    store.inc_ref(&key, 1).unwrap();
                     gate.pass(3, round);
-                    let last = store.dec_ref(&key).unwrap() == Some(0);
+                    let last = store.dec_ref(&key, 1).unwrap() == Some(0);
                     zeros.fetch_add(u64::from(last), std::sync::atomic::Ordering::Relaxed);
                 }
             });

@@ -84,7 +84,7 @@ fn every_write_is_refused() {
         ("incr", store.incr(b"n", 1, Counter::or_create(1)).map(drop)),
         ("decr", store.decr(b"n", 1, Counter::or_create(1)).map(drop)),
         ("incr_by", store.incr_by(b"n", 1, Counter::or_create(1)).map(drop)),
-        ("inc_ref", store.inc_ref(b"n").map(drop)),
+        ("inc_ref", store.inc_ref(b"n", 1).map(drop)),
         ("touch", store.touch(key, Ttl::Never).map(drop)),
         ("get_and_touch", store.get_and_touch(key, Ttl::Never).map(drop)),
         ("set_many", store.set_many(&[(key, b"x")]).map(drop)),

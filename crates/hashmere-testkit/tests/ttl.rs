@@ -98,7 +98,7 @@ fn gone_for_every_call() {
     assert_eq!(store.take(k(6)).unwrap(), None);
     assert_eq!(store.incr(k(7), 1, Counter::EXISTING).unwrap(), None);
     assert_eq!(store.incr(k(8), 1, Counter::or_create(100)).unwrap(), Some(100));
-    assert_eq!(store.dec_ref(k(9)).unwrap(), None);
+    assert_eq!(store.dec_ref(k(9), 1).unwrap(), None);
     assert_eq!(store.cas(k(10), Expected::Value(b"7"), Change::Remove).unwrap(), CasOutcome::Absent);
     let absent = store.cas(k(11), Expected::Absent, Change::Set(b"new")).unwrap();
     assert!(matches!(absent, CasOutcome::Stored(stored) if stored.created), "{absent:?}");
@@ -161,7 +161,7 @@ fn what_keeps_flags_and_expiry_and_what_does_not() {
         ("append", &|| _ = store.append(b"k", b"1").unwrap().unwrap()),
         ("prepend", &|| _ = store.prepend(b"k", b"1").unwrap().unwrap()),
         ("incr", &|| _ = store.incr(b"k", 1, Counter::EXISTING).unwrap().unwrap()),
-        ("inc_ref", &|| _ = store.inc_ref(b"k").unwrap()),
+        ("inc_ref", &|| _ = store.inc_ref(b"k", 1).unwrap()),
         ("update", &|| _ = store.update_with(b"k", |_| Update::Set(b"x".to_vec())).unwrap()),
         ("update keep", &|| _ = store.update_with(b"k", |_| Update::Keep).unwrap()),
     ];

@@ -79,7 +79,7 @@ fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
         14 => store.get_and_touch(gone, Ttl::Never).unwrap().is_none(),
         15 => store.incr(gone, 1, existing).unwrap().is_none(),
         16 => store.decr(gone, 1, existing).unwrap().is_none(),
-        17 => store.dec_ref(gone).unwrap().is_none(),
+        17 => store.dec_ref(gone, 1).unwrap().is_none(),
         18 => store.cas(gone, Expected::Value(b"1"), Change::Set(b"2")).unwrap() == CasOutcome::Absent,
         19 => stale(store.cas(gone, Expected::Absent, Change::Set(b"wrong"))),
         20 => stale(store.set(gone, b"wrong")),
@@ -87,7 +87,7 @@ fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
         22 => stale(store.update_with(gone, |_| Update::Set(b"wrong".to_vec()))),
         23 => stale(store.reserve(gone, 3, none)),
         24 => stale(store.incr_by(gone, 1, Counter::or_create(1))),
-        _ => stale(store.inc_ref(gone)),
+        _ => stale(store.inc_ref(gone, 1)),
     };
     assert!(did_nothing, "call {call} on {gone:?}");
 }
@@ -215,7 +215,7 @@ fn one_after_the_other(store: &Store, key: Key<'_>, bytes: &[u8], uid: Uid) {
     assert_eq!(store.incr(key, 2, Counter::EXISTING).unwrap(), Some(10));
     assert_eq!(store.decr(key, 3, Counter::or_create(99)).unwrap(), Some(7));
     assert_eq!(store.incr_by(key, -6, Counter::EXISTING).unwrap(), Some(1));
-    assert_eq!((store.inc_ref(key).unwrap(), store.dec_ref(key).unwrap()), (2, Some(1)));
+    assert_eq!((store.inc_ref(key, 1).unwrap(), store.dec_ref(key, 1).unwrap()), (2, Some(1)));
     let updated = store.update_with(key, |item| Update::Set([&item.unwrap().value[..], b"!"].concat()));
     assert!(matches!(updated.unwrap(), Updated::Stored(stored) if stored.uid == uid));
     assert!(matches!(store.incr(key, 1, Counter::EXISTING), Err(WriteError::NotANumber)));

@@ -41,7 +41,7 @@ fn writes(store: &Store) -> Vec<(&'static str, bool)> {
         ("cas", is_refused(store.cas(b"own", Expected::Version(meta.version), Change::Set(b"x")))),
         ("cas, removing", is_refused(store.cas(b"own", Expected::Value(b"0"), Change::Remove))),
         ("incr", is_refused(store.incr(b"own", 1, Counter::EXISTING))),
-        ("dec_ref", is_refused(store.dec_ref(b"own"))),
+        ("dec_ref", is_refused(store.dec_ref(b"own", 1))),
         ("touch", is_refused(store.touch(b"own", Ttl::Never))),
         ("get_and_touch", is_refused(store.get_and_touch(b"own", Ttl::Never))),
         ("set, by UID", is_refused(store.set(uid, b"x"))),

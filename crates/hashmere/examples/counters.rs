@@ -11,7 +11,7 @@ fn work(store: &Store) -> Result<(), Box<dyn Error>> {
     for _ in 0..STEPS {
         store.incr(b"hits", 1, Counter::or_create(1))?;
     }
-    store.dec_ref(b"shared")?;
+    store.dec_ref(b"shared", 1)?;
     Ok(())
 }
 
@@ -23,9 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     store.clear()?;
 
     let mut workers = Vec::new();
-    for _ in 0..PROCESSES {
-        store.inc_ref(b"shared")?;
-    }
+    store.inc_ref(b"shared", PROCESSES.into())?;
     for _ in 0..PROCESSES {
         workers.push(Command::new(std::env::current_exe()?).arg("worker").spawn()?);
     }

@@ -2,10 +2,10 @@
 
 use crate::key::Name;
 use crate::{
-    Attributes, CasOutcome, Change, Counter, EntryId, Expected, Item, Key, Metadata, ReadError, Store, Stored, Update,
-    Updated, Version, View, WriteError,
+    Attributes, CasOutcome, Change, EntryId, Expected, Item, Key, Metadata, ReadError, Store, Stored, Update, Updated,
+    Version, View, WriteError,
 };
-use hashmere_engine::{number_of, Address, Found, Tick};
+use hashmere_engine::{Address, Found};
 
 /// `None` for an entry that is gone.
 fn if_there<T>(result: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
@@ -164,32 +164,6 @@ impl Store {
         mut f: impl FnMut(Option<&Item>) -> Update,
     ) -> Result<Updated, WriteError> {
         self.shared.update_with_at(at, |item| Ok(f(Some(item))))
-    }
-
-    #[cold]
-    pub(crate) fn tick_entry(
-        &self,
-        at: Address,
-        counter: Counter,
-        tick: impl Fn(u64) -> Tick,
-    ) -> Result<Option<u64>, WriteError> {
-        let mut now = None;
-        let ticked = self.shared.update_with_at(at, |item| {
-            Ok(match tick(number_of(&item.value)?) {
-                Tick::Delete => {
-                    now = Some(0);
-                    Update::Remove
-                }
-                Tick::Set(number) => {
-                    now = Some(number);
-                    Update::SetMinVersion(self.engine().counter_text(number)?, counter.attributes.min_version)
-                }
-            })
-        });
-        match counter.initial {
-            Some(_) => ticked.map(|_| now),
-            None => Ok(if_there(ticked)?.and(now)),
-        }
     }
 
     /// The key of an entry, for a call that goes on by the key and finds out by itself that the entry is gone.

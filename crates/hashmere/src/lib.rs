@@ -31,6 +31,7 @@
 
 mod backup;
 mod by_id;
+mod counter;
 mod filter;
 mod glob;
 mod into;

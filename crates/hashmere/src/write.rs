@@ -2,10 +2,10 @@
 
 use crate::key::Name;
 use crate::{
-    Attributes, CasOutcome, Change, Counter, Expected, Item, Key, Reservation, Store, Stored, Ttl, Uid, Update,
-    Updated, WriteError,
+    Attributes, CasOutcome, Change, Expected, Item, Key, Reservation, Store, Stored, Ttl, Uid, Update, Updated,
+    WriteError,
 };
-use hashmere_engine::{step, Address, KeyHash, Rounds, Tick, When};
+use hashmere_engine::{Address, KeyHash, Rounds, When};
 
 impl Store {
     /// Stores a value without attributes, whether the key was there or not.
@@ -202,65 +202,6 @@ impl Store {
             Name::Key(key, kh) => self.shared.update_hashed(key, kh, f),
             Name::At(at) => self.update_entry(at, f),
         }
-    }
-
-    /// Adds to a counter, wrapping at 2^64; returns its new value. `None`: the key is missing and `counter` does not
-    /// say to create it.
-    ///
-    /// A counter is a key whose value is a decimal number: what `set` stored can be counted with, and `get` reads the
-    /// text.
-    ///
-    /// # Errors
-    /// [`WriteError::NotANumber`], else as [`set`](Self::set).
-    pub fn incr<'k>(&self, key: impl Into<Key<'k>>, by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
-        self.tick(self.name(key), counter, |n| Tick::Set(n.wrapping_add(by)))
-    }
-
-    /// Subtracts from a counter, stopping at zero: see [`incr`](Self::incr).
-    ///
-    /// # Errors
-    /// As [`incr`](Self::incr).
-    pub fn decr<'k>(&self, key: impl Into<Key<'k>>, by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
-        self.tick(self.name(key), counter, |n| Tick::Set(n.saturating_sub(by)))
-    }
-
-    /// Adds a signed number to a counter: below zero it stops at zero, beyond 2^64 it wraps.
-    ///
-    /// # Errors
-    /// As [`incr`](Self::incr).
-    pub fn incr_by<'k>(&self, key: impl Into<Key<'k>>, by: i64, counter: Counter) -> Result<Option<u64>, WriteError> {
-        self.tick(self.name(key), counter, |n| Tick::Set(step(n, by)))
-    }
-
-    /// Counts a reference: creates the key at 1, or adds 1. Returns the count.
-    ///
-    /// # Errors
-    /// As [`incr`](Self::incr).
-    pub fn inc_ref<'k>(&self, key: impl Into<Key<'k>>) -> Result<u64, WriteError> {
-        Ok(self.incr(key, 1, Counter::or_create(1))?.unwrap_or(1))
-    }
-
-    /// Gives a reference back: subtracts 1, and deletes the key when that makes zero. Returns the count; `None`: the
-    /// key is absent.
-    ///
-    /// # Errors
-    /// As [`incr`](Self::incr).
-    pub fn dec_ref<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<u64>, WriteError> {
-        self.tick(self.name(key), Counter::EXISTING, |n| match n.saturating_sub(1) {
-            0 => Tick::Delete,
-            rest => Tick::Set(rest),
-        })
-    }
-
-    #[inline]
-    fn tick(&self, name: Name<'_>, counter: Counter, tick: impl Fn(u64) -> Tick) -> Result<Option<u64>, WriteError> {
-        let engine = self.engine();
-        let (key, kh) = match name {
-            Name::Key(key, kh) => (key, kh),
-            Name::At(at) => return self.tick_entry(at, counter, tick),
-        };
-        let mut writer = engine.writer_for(key, kh)?;
-        engine.with_index_room(&mut writer, |writer| engine.tick(writer, key, kh, counter, &tick))
     }
 
     /// Gives a key another expiry. Its version stays. `false`: it is not there.

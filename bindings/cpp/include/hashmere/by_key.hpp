@@ -177,13 +177,28 @@ public:
             return hm_incr_by_at(c_, &k.c(), by, create ? &create->c : nullptr, now, e);
         });
     }
-    returns<std::uint64_t> inc_ref(const key &k) {
+    /// Adds to a signed counter, which may be below zero; beyond 64 bits it is `HM_E_OVERFLOW`, and stays as it is.
+    returns<std::optional<std::int64_t>> incr_signed(const key &k, std::int64_t by,
+                                                     std::optional<signed_counter> create = {}) {
+        return base::template count<std::int64_t>([&](std::int64_t *now, hm_error *e) {
+            return hm_incr_signed_at(c_, &k.c(), by, create ? &create->c : nullptr, now, e);
+        });
+    }
+    /// Adds to a decimal fraction, exactly; returns the number next to the sum.
+    returns<std::optional<double>> incr_float(const key &k, double by, std::optional<float_counter> create = {}) {
+        return base::template count<double>([&](double *now, hm_error *e) {
+            return hm_incr_float_at(c_, &k.c(), by, create ? &create->c : nullptr, now, e);
+        });
+    }
+    /// Counts references; the key is created with them if it is absent.
+    returns<std::uint64_t> inc_ref(const key &k, std::uint64_t by = 1) {
         std::uint64_t now = 0;
-        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_inc_ref_at(c_, &k.c(), &now, e); },
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_inc_ref_at(c_, &k.c(), by, &now, e); },
                                      [&](int) { return now; });
     }
-    returns<std::optional<std::uint64_t>> dec_ref(const key &k) {
-        return count([&](std::uint64_t *now, hm_error *e) { return hm_dec_ref_at(c_, &k.c(), now, e); });
+    /// Gives references back, and removes the key with the last one.
+    returns<std::optional<std::uint64_t>> dec_ref(const key &k, std::uint64_t by = 1) {
+        return count([&](std::uint64_t *now, hm_error *e) { return hm_dec_ref_at(c_, &k.c(), by, now, e); });
     }
     /// @}
 

@@ -67,9 +67,9 @@ protected:
         hm_stored s = {};
         return maybe<stored>([&](hm_error *e) { return call(&s, e); }, [&] { return stored(s); });
     }
-    template <class Call> static returns<std::optional<std::uint64_t>> count(Call &&call) {
-        std::uint64_t now = 0;
-        return maybe<std::uint64_t>([&](hm_error *e) { return call(&now, e); }, [&] { return now; });
+    template <class N = std::uint64_t, class Call> static returns<std::optional<N>> count(Call &&call) {
+        N now = 0;
+        return maybe<N>([&](hm_error *e) { return call(&now, e); }, [&] { return now; });
     }
     static outcome outcome_of(int rc) noexcept {
         return rc == HM_OK ? outcome::stored : rc == HM_MISMATCH ? outcome::mismatch : outcome::absent;

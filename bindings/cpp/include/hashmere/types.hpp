@@ -98,6 +98,18 @@ struct counter {
     hm_counter c;
 };
 
+/// What a missing counter of `incr_signed` is created with.
+struct signed_counter {
+    explicit signed_counter(std::int64_t initial, const attributes &attached = {}) noexcept : c{initial, attached.c()} {}
+    hm_signed_counter c;
+};
+
+/// What a missing counter of `incr_float` is created with.
+struct float_counter {
+    explicit float_counter(double initial, const attributes &attached = {}) noexcept : c{initial, attached.c()} {}
+    hm_float_counter c;
+};
+
 /// A value with what is attached to it.
 struct item {
     std::string value;

@@ -100,6 +100,7 @@ from .errors import (
     TooManyKeys,
     NotCleanlyClosed,
     InsecurePermissions,
+    Overflow,
     WrongLength,
 )
 from .log import Log, LogHandler
@@ -169,6 +170,7 @@ __all__ = [
     "NotFound",
     "OptionMismatch",
     "OutOfMemory",
+    "Overflow",
     "PICKLE",
     "Poisoned",
     "Pool",

@@ -150,7 +150,7 @@ class WrongLength(Error, ValueError):
 
 
 class NotANumber(Error, ValueError):
-    """A counter call met a value that is not a decimal number below 2^64."""
+    """A counter call met a value that is not a number of its kind of counter."""
 
     code = 35
 
@@ -189,6 +189,12 @@ class TooManyKeys(Error):
     """A transaction has more keys than it may."""
 
     code = 41
+
+
+class Overflow(Error, OverflowError):
+    """A counter would be beyond the numbers of its kind; it stays as it is."""
+
+    code = 42
 
 
 class BackupRunning(Error):

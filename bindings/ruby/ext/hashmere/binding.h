@@ -32,6 +32,7 @@ typedef struct call {
     hm_bytes old;
     hm_attributes attributes;
     uint64_t number;
+    double fraction;
     const void *input;
     void *output;
     size_t room;

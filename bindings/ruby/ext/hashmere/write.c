@@ -107,20 +107,31 @@ static int run_decr(call *c) {
     return hm_decr_at(c->hm, &c->key, c->number, c->input, c->output, &c->error);
 }
 static int run_retain(call *c) {
-    return hm_inc_ref_at(c->hm, &c->key, c->output, &c->error);
+    return hm_inc_ref_at(c->hm, &c->key, c->number, c->output, &c->error);
 }
 static int run_release(call *c) {
-    return hm_dec_ref_at(c->hm, &c->key, c->output, &c->error);
+    return hm_dec_ref_at(c->hm, &c->key, c->number, c->output, &c->error);
+}
+static int run_incr_signed(call *c) {
+    return hm_incr_signed_at(c->hm, &c->key, (int64_t)c->number, c->input, c->output, &c->error);
+}
+static int run_incr_float(call *c) {
+    return hm_incr_float_at(c->hm, &c->key, c->fraction, c->input, c->output, &c->error);
+}
+
+/* Whether it was counted; `now` is the number then. */
+static int counted(VALUE self, VALUE key, call *c, void *now) {
+    VALUE none = Qundef;
+    c->output = now;
+    store *s = prepare(self, c, &key, &none);
+    int result = perform(s, c, 0);
+    RB_GC_GUARD(key);
+    return result == HM_OK;
 }
 
 static VALUE count(VALUE self, VALUE key, call *c) {
     uint64_t now;
-    VALUE none = Qundef;
-    c->output = &now;
-    store *s = prepare(self, c, &key, &none);
-    int result = perform(s, c, 0);
-    RB_GC_GUARD(key);
-    return result == HM_OK ? ULL2NUM(now) : Qnil;
+    return counted(self, key, c, &now) ? ULL2NUM(now) : Qnil;
 }
 
 /* _count(key, by, down, initial or nil, flags, expiry, ms) */
@@ -137,16 +148,51 @@ static VALUE store_count(VALUE self, VALUE key, VALUE by, VALUE down, VALUE init
     return count(self, key, &c);
 }
 
-static VALUE store_inc_ref(VALUE self, VALUE key) {
+/* _incr_signed(key, by, initial or nil, flags, expiry, ms) */
+static VALUE store_incr_signed(VALUE self, VALUE key, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
     call c;
-    c.run = run_retain;
+    hm_signed_counter create;
+    int64_t now;
+    c.run = run_incr_signed;
+    c.number = (uint64_t)NUM2LL(by);
+    c.input = NULL;
+    if (!NIL_P(initial)) {
+        create = (hm_signed_counter){NUM2LL(initial), to_attributes(flags, expiry, ms)};
+        c.input = &create;
+    }
+    return counted(self, key, &c, &now) ? LL2NUM(now) : Qnil;
+}
+
+/* _incr_float(key, by, initial or nil, flags, expiry, ms) */
+static VALUE store_incr_float(VALUE self, VALUE key, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
+    call c;
+    hm_float_counter create;
+    double now;
+    c.run = run_incr_float;
+    c.fraction = NUM2DBL(by);
+    c.input = NULL;
+    if (!NIL_P(initial)) {
+        create = (hm_float_counter){NUM2DBL(initial), to_attributes(flags, expiry, ms)};
+        c.input = &create;
+    }
+    return counted(self, key, &c, &now) ? DBL2NUM(now) : Qnil;
+}
+
+static VALUE count_references(int argc, VALUE *argv, VALUE self, int (*run)(call *)) {
+    call c;
+    VALUE key, by;
+    rb_scan_args(argc, argv, "11", &key, &by);
+    c.run = run;
+    c.number = NIL_P(by) ? 1 : to_u64(by, "the step");
     return count(self, key, &c);
 }
 
-static VALUE store_dec_ref(VALUE self, VALUE key) {
-    call c;
-    c.run = run_release;
-    return count(self, key, &c);
+static VALUE store_inc_ref(int argc, VALUE *argv, VALUE self) {
+    return count_references(argc, argv, self, run_retain);
+}
+
+static VALUE store_dec_ref(int argc, VALUE *argv, VALUE self) {
+    return count_references(argc, argv, self, run_release);
 }
 
 static int run_touch(call *c) {
@@ -230,8 +276,10 @@ void init_write(void) {
     rb_define_private_method(store_class, "_cas_value", store_cas_value, 6);
     rb_define_private_method(store_class, "_remove", store_remove, 3);
     rb_define_private_method(store_class, "_count", store_count, 7);
-    rb_define_method(store_class, "inc_ref", store_inc_ref, 1);
-    rb_define_method(store_class, "dec_ref", store_dec_ref, 1);
+    rb_define_private_method(store_class, "_incr_signed", store_incr_signed, 6);
+    rb_define_private_method(store_class, "_incr_float", store_incr_float, 6);
+    rb_define_method(store_class, "inc_ref", store_inc_ref, -1);
+    rb_define_method(store_class, "dec_ref", store_dec_ref, -1);
     rb_define_private_method(store_class, "_touch", store_touch, 3);
     rb_define_private_method(store_class, "_item", store_item, 1);
     rb_define_private_method(store_class, "_get_and_touch", store_get_and_touch, 3);

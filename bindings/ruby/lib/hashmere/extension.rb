@@ -13,10 +13,10 @@ module Hashmere
     #   Puts bytes behind a value; flags and expiry stay. @return [Integer, nil] its version; nil: the key is absent
     # @!method prepend(key, head)
     #   Puts bytes before a value; flags and expiry stay. @return [Integer, nil] its version; nil: the key is absent
-    # @!method inc_ref(key)
-    #   Takes one more reference of a key, which is created with the first. @return [Integer] how many there are now
-    # @!method dec_ref(key)
-    #   Gives a reference back; with the last one the key goes. @return [Integer, nil] how many are left; nil: the key is absent
+    # @!method inc_ref(key, by = 1)
+    #   Takes references of a key, which is created with the first. @return [Integer] how many there are now
+    # @!method dec_ref(key, by = 1)
+    #   Gives references back; with the last one the key goes. @return [Integer, nil] how many are left; nil: the key is absent
     # @!method uid_of(key)
     #   The number of a key as long as it exists: as a key of other calls it is found faster. @return [Uid, nil]
     # @!method id_of(key)

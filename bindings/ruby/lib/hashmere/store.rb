@@ -138,6 +138,24 @@ module Hashmere
       _count(key, by.abs, by.negative?, initial, flags, *Attributes.expiry(ttl, expires_at))
     end
 
+    # Adds to a signed counter, which may be below zero; beyond 64 bits {Overflow} is raised, and it stays as it is. A missing key
+    # is created with `initial` (the step is not applied), or left missing.
+    # @return [Integer, nil] its new value; nil: there is none
+    def incr_signed(key, by = 1, initial: nil, ttl: nil, expires_at: nil, flags: 0)
+      raise TypeError, "the step has to be an Integer, not #{by.class}" unless by.is_a?(Integer)
+
+      raise TypeError, "initial has to be an Integer, not #{initial.class}" unless initial.nil? || initial.is_a?(Integer)
+
+      _incr_signed(key, by, initial, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    # Adds to a decimal fraction, exactly, with 17 digits behind the point. A missing key is created with `initial` (the step is
+    # not applied), or left missing.
+    # @return [Float, nil] the number next to the sum, whose text is the value; nil: there is none
+    def incr_float(key, by, initial: nil, ttl: nil, expires_at: nil, flags: 0)
+      _incr_float(key, by, initial, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
     # Subtracts from a counter, stopping at zero: see {#incr}.
     def decr(key, by = 1, initial: nil, ttl: nil, expires_at: nil, flags: 0)
       raise TypeError, "the step has to be an Integer, not #{by.class}" unless by.is_a?(Integer)

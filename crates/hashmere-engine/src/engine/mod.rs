@@ -54,8 +54,10 @@ pub(crate) use reclaim::resize::Resized;
 pub use stats::{ClientStats, Stats};
 pub(crate) use transact::{Change, Guard, Outcome as TransactionOutcome, Part, Room, Value};
 pub use write::counter::{number_of, step, Tick};
+pub use write::counter_kind::{CounterKind, Signed, Unsigned};
 pub use write::draft::When;
 pub use write::fairness::Rounds;
+pub use write::fraction::add_fractions;
 pub(crate) use write::lookup::Lookup;
 pub(crate) use write::{Current, Decision, Outcome};
 

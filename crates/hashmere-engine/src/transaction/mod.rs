@@ -11,7 +11,7 @@ mod notes;
 pub(crate) mod retry;
 pub(crate) mod snapshot;
 
-use crate::engine::{number_of, step, Engine, KeyHash, Part, Rounds, TransactionOutcome};
+use crate::engine::{number_of, step, Engine, KeyHash, Part, Rounds, TransactionOutcome, Unsigned};
 use crate::error::{ReadError, WriteError};
 use crate::transaction::notes::{emptied, Entry, Write, Written, NO_ROOT};
 use crate::transaction::snapshot::Seen;
@@ -212,7 +212,7 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
             }
             (None, None) => return Ok(None),
         };
-        let text = self.engine.counter_text(next)?;
+        let text = self.engine.counter_text(&Unsigned, next)?;
         self.put(entry, &text, expires, flags, counter.attributes.min_version.0, false)?;
         Ok(Some(next))
     }

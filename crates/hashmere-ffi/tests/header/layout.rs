@@ -72,6 +72,8 @@ pub fn from_rust() -> String {
         HmReservation hm_reservation: data len opaque;
         HmChange hm_change: action reserved value attributes;
         HmCounter hm_counter: initial attributes;
+        HmSignedCounter hm_signed_counter: initial attributes;
+        HmFloatCounter hm_float_counter: initial attributes;
         HmKey hm_key: data len number kind reserved;
         HmFilter hm_filter: size flags prefix glob;
         HmStats hm_stats: size is_cache items bytes_live bytes_dead bytes_free bytes_file bytes_allocated bytes_max

@@ -137,7 +137,7 @@ fn write(store: &Store, rng: &mut Rng) {
         16 => drop(store.update_with(&key, |item| item.map_or(Update::Keep, |_| Update::Set(value.clone())))),
         17 => drop(store.incr(&key, 3, counter)),
         18 => drop((store.decr(&key, 3, counter), store.incr_by(&key, -1, counter))),
-        19 => drop((store.inc_ref(&key), store.dec_ref(&key))),
+        19 => drop((store.inc_ref(&key, 1), store.dec_ref(&key, 1))),
         20 => drop(store.touch(&key, Ttl::After(Duration::from_secs(9)))),
         21 => drop(store.get_and_touch(&key, Ttl::After(Duration::from_millis(1)))),
         22 => drop(store.set_many(&[(&key, &value), (&key, &key)])),

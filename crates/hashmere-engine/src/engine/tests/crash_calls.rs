@@ -4,7 +4,7 @@
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::fixture::{strict, Client, Fixture};
-use crate::engine::{Tick, When};
+use crate::engine::{Tick, Unsigned, When};
 use crate::types::{Attributes, Change, Counter, Expected, Ttl, Update, Version};
 use hashmere_mem::Mem;
 
@@ -55,7 +55,8 @@ fn removals() {
     });
     run("last reference released", |c| {
         let mut writer = c.writer().unwrap();
-        assert_eq!(c.tick(&mut writer, b"n", c.hash(b"n"), Counter::EXISTING, |_| Tick::Delete).unwrap(), Some(0));
+        let last = c.tick(&mut writer, (b"n", c.hash(b"n")), &Unsigned, Counter::EXISTING, |_| Ok(Tick::Delete));
+        assert_eq!(last.unwrap(), Some(0));
     });
 }
 

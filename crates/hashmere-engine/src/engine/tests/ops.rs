@@ -1,6 +1,6 @@
 //! The calls of a store, on a bare engine: what the public handle does on a real file.
 
-use crate::engine::{Engine, Fetched, Found, KeyHash, Showing, Tick, When};
+use crate::engine::{Engine, Fetched, Found, KeyHash, Showing, Signed, Tick, Unsigned, When};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Attributes, Counter, Item, Stored, Ttl, Update, Updated};
 use hashmere_format::uid::Scan;
@@ -115,7 +115,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn t_incr(&self, key: &[u8], by: u64, initial: Option<u64>) -> Result<Option<u64>, WriteError> {
         let mut writer = self.writer()?;
         let counter = Counter { initial, attributes: Attributes::NONE };
-        self.tick(&mut writer, key, self.t_hash(key), counter, |n| Tick::Set(n.wrapping_add(by)))
+        self.tick(&mut writer, (key, self.t_hash(key)), &Unsigned, counter, |n| Ok(Tick::Set(n.wrapping_add(by))))
+    }
+
+    pub(super) fn t_incr_signed(&self, key: &[u8], by: i64, initial: Option<i64>) -> Result<Option<i64>, WriteError> {
+        let counter = Counter { initial, attributes: Attributes::NONE };
+        let add = |n: i64| n.checked_add(by).map(Tick::Set).ok_or(WriteError::Overflow);
+        self.tick(&mut *self.writer()?, (key, self.t_hash(key)), &Signed, counter, add)
     }
 
     pub(super) fn t_append(&self, key: &[u8], tail: &[u8]) -> Result<Updated, WriteError> {

@@ -2,7 +2,7 @@
 //! asked for, nothing cleaned, nothing evicted, no file grown.
 
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
-use crate::engine::When;
+use crate::engine::{Tick, Unsigned, When};
 use crate::error::WriteError;
 use crate::types::{Attributes, CasOutcome, Change, Counter, Expected, Version};
 use hashmere_format::header::{at, flag, limit};
@@ -36,7 +36,7 @@ fn idle<R>(client: &Client, what: &str, act: impl FnOnce() -> R) -> R {
 }
 
 fn tick(client: &Client, key: &[u8], counter: Counter) -> Result<Option<u64>, WriteError> {
-    client.tick(&mut *client.writer()?, key, client.hash(key), counter, |n| crate::engine::Tick::Set(n + 1))
+    client.tick(&mut *client.writer()?, (key, client.hash(key)), &Unsigned, counter, |n| Ok(Tick::Set(n + 1)))
 }
 
 fn compare(client: &Client, expected: Expected<'_>, value: &[u8]) -> Result<CasOutcome, WriteError> {

@@ -6,7 +6,7 @@ use super::disk::{Choice, Dice};
 use super::fixture::{strict, Client, Fixture, Geometry};
 use super::history::{is_whole, rescue, History};
 use super::power_between::sync;
-use crate::engine::{Tick, When};
+use crate::engine::{Tick, Unsigned, When};
 use crate::error::WriteError;
 use crate::types::{Attributes, Change, Counter, Expected, Update, Version};
 use hashmere_format::record::VERSION_MAX;
@@ -42,7 +42,7 @@ pub(super) fn deaths_of_who_asks() {
     dies("set, durable, with a version asked for", strict(24).durable(), |c| put(c, b"key2", FIRST));
     dies("count, with a version asked for", strict(24), |c| {
         let counter = Counter { attributes: FIRST, ..Counter::EXISTING };
-        c.tick(&mut c.writer().unwrap(), b"n", c.hash(b"n"), counter, |n| Tick::Set(n + 1)).unwrap();
+        c.tick(&mut c.writer().unwrap(), (b"n", c.hash(b"n")), &Unsigned, counter, |n| Ok(Tick::Set(n + 1))).unwrap();
     });
 }
 
@@ -76,7 +76,7 @@ fn the_larger_of_what_is_asked_for_and_what_comes_next() {
     client.store_marked(&mut writer, (b"k", kh), b"7", (asks(1 << 34), 1), seen.as_ref(), false).unwrap().unwrap();
     assert_eq!(version(&client, b"k"), 1 << 34);
     let counter = Counter { initial: None, attributes: asks(1 << 35) };
-    client.tick(&mut writer, b"k", kh, counter, |n| Tick::Set(n + 1)).unwrap();
+    client.tick(&mut writer, (b"k", kh), &Unsigned, counter, |n| Ok(Tick::Set(n + 1))).unwrap();
     assert_eq!((version(&client, b"k"), client.t_get(b"k").unwrap().unwrap()), (1 << 35, b"8".to_vec()));
     client.t_touch(b"k", crate::types::Ttl::At(90_000)).unwrap();
     assert_eq!(version(&client, b"k"), 1 << 35);
@@ -97,7 +97,7 @@ fn there_is_a_limit_and_as_much_beyond_it() {
     }
     let counter = Counter { initial: Some(1), attributes: beyond };
     let writer = &mut client.writer().unwrap();
-    assert!(client.tick(writer, b"n", client.hash(b"n"), counter, Tick::Set).is_err());
+    assert!(client.tick(writer, (b"n", client.hash(b"n")), &Unsigned, counter, |n| Ok(Tick::Set(n))).is_err());
     assert_eq!((client.t_get(b"k").unwrap().unwrap(), client.items()), (b"asked".to_vec(), 1));
 }
 

@@ -1,8 +1,8 @@
 //! Decimal numbers of up to 20 digits. Those of up to eight, which is what most counters have, are read and written
 //! eight digits at a time, in one word.
 
-/// Digits of the largest number.
-pub(super) const DIGITS: usize = 20;
+/// Bytes of the longest number: twenty digits, or a sign and nineteen.
+pub const DIGITS: usize = 20;
 
 /// Each byte of a word.
 const fn bytes(byte: u8) -> u64 {

@@ -5,9 +5,11 @@
 
 pub(super) mod conditional;
 pub(super) mod counter;
+pub(super) mod counter_kind;
 mod decimal;
 pub(super) mod draft;
 pub(super) mod fairness;
+pub(super) mod fraction;
 mod in_place;
 pub(super) mod lookup;
 pub(super) mod marks;

@@ -34,7 +34,10 @@ fn failed(error: &WriteError) -> Refusal {
         WriteError::Busy { .. } | WriteError::Conflict { .. } | WriteError::TooManyClients { .. } => 503,
         WriteError::TooLarge { .. } | WriteError::TooManyKeys { .. } => 413,
         WriteError::ReadOnly => 403,
-        WriteError::NotANumber | WriteError::InvalidState(_) | WriteError::WrongLength { .. } => 409,
+        WriteError::NotANumber
+        | WriteError::Overflow
+        | WriteError::InvalidState(_)
+        | WriteError::WrongLength { .. } => 409,
         error if error.is_no_room() => 507,
         _ => 500,
     };

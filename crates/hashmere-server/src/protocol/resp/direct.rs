@@ -1,10 +1,10 @@
 //! The frequent commands, each as one call of the store for each key. What they reply is what their counterparts in
 //! `keys` reply.
 
-use super::keys::count::{negative, sum};
+use super::keys::count::{fraction, negative, OVERFLOW};
 use super::keys::options::{self, Expires};
-use super::keys::{alone, float, integer, refusal, set as strings, ttl_at, Fail, TOO_LARGE};
-use super::number;
+use super::keys::{alone, integer, refusal, set as strings, ttl_at, Fail, NOT_AN_INTEGER, TOO_LARGE};
+use super::number::RedisInteger;
 use super::parse::Args;
 use super::reply::{bulk_header, Reply};
 use crate::commands::{delete, marks, set as storing, Outcome};
@@ -12,8 +12,8 @@ use crate::protocol::{Verb, OUTPUT_MAX};
 use crate::server::now_ms;
 use crate::turn::Turn;
 use crate::watch::{requests, FETCHERS};
-use hashmere::{Attributes, Item, ReadError, Ttl, Update, View};
-use hashmere_engine::{Framed, StoreHandle};
+use hashmere::{Attributes, Counter, Item, ReadError, Ttl, Update, View, WriteError};
+use hashmere_engine::{Framed, StoreHandle, Tick};
 
 /// Keys of one bulk read.
 const BATCH: usize = 32;
@@ -242,20 +242,12 @@ fn count(turn: &mut Turn<'_>, key: &[u8], by: Result<i64, Fail>, resp3: bool) ->
             return None;
         }
     };
-    let mut now = Ok(0);
-    let mut is_new = false;
-    let updated = turn.server.store.update_with(key, |item| {
-        let item = item.filter(|item: &&Item| !marks::is_hidden(item.metadata.marks));
-        is_new = item.is_none();
-        now = sum(item.map(|item| &item.value[..]), by);
-        let Ok(number) = now else { return Update::Keep };
-        let mut text = Vec::with_capacity(20);
-        number::write(number, &mut text);
-        match is_new {
-            true => Update::SetWith(text, Attributes::NONE),
-            false => Update::Set(text),
-        }
+    let counter = Counter { initial: Some(by), attributes: Attributes::NONE };
+    let shared = turn.server.store.shared();
+    let counted = shared.count((key, shared.engine().hash(key)), &RedisInteger, counter, |number| {
+        number.checked_add(by).map(Tick::Set).ok_or(WriteError::Overflow)
     });
+    let is_new = matches!(&counted, Ok(Some((_, stored))) if stored.created);
     let counters = turn.counters;
     match (by >= 0, is_new) {
         (true, false) => &counters.incr_hits,
@@ -264,10 +256,13 @@ fn count(turn: &mut Turn<'_>, key: &[u8], by: Result<i64, Fail>, resp3: bool) ->
         (false, true) => &counters.decr_misses,
     }
     .add(1);
-    match (updated, now) {
-        (Err(error), _) => reply(turn, resp3).error(&refusal(&error)),
-        (Ok(_), Ok(number)) => reply(turn, resp3).integer(number),
-        (Ok(_), Err(text)) => reply(turn, resp3).error(text),
+    let mut reply = reply(turn, resp3);
+    match counted {
+        // Without a number it would be absent, and one with an initial value never is.
+        Ok(counted) => reply.integer(counted.map_or(by, |(number, _)| number)),
+        Err(WriteError::NotANumber) => reply.error(NOT_AN_INTEGER),
+        Err(WriteError::Overflow) => reply.error(OVERFLOW),
+        Err(error) => reply.error(&refusal(&error)),
     }
     None
 }
@@ -277,7 +272,7 @@ pub fn incrbyfloat(turn: &mut Turn<'_>, args: Args<'_>, _: usize, resp3: bool) -
     let mut now = Ok(String::new());
     let updated = turn.server.store.update_with(args.at(1), |item| {
         let item = item.filter(|item: &&Item| !marks::is_hidden(item.metadata.marks));
-        now = float::add(item.map_or(b"0", |item| &item.value[..]), args.at(2));
+        now = fraction(item, args.at(2));
         match (&now, item) {
             (Err(_), _) => Update::Keep,
             (Ok(text), None) => Update::SetWith(text.clone().into(), Attributes::NONE),

@@ -1,10 +1,11 @@
 //! Counting.
 
-use super::float;
 use super::{integer, Fail, Keys, NOT_AN_INTEGER};
 use crate::protocol::resp::number;
 use crate::protocol::resp::parse::Args;
 use crate::protocol::resp::reply::Reply;
+use hashmere::{Item, WriteError};
+use hashmere_engine::add_fractions;
 
 /// A sum that 64 bits do not hold.
 pub const OVERFLOW: &str = "ERR increment or decrement would overflow";
@@ -50,10 +51,18 @@ fn add(keys: &mut Keys<'_, '_>, args: Args<'_>, by: i64, reply: &mut Reply<'_>) 
     Ok(())
 }
 
+/// What a decimal fraction becomes; an absent key counts as 0.
+pub fn fraction(item: Option<&Item>, by: &[u8]) -> Result<String, &'static str> {
+    add_fractions(item.map_or(b"0", |item| &item.value[..]), by).map_err(|error| match error {
+        WriteError::Overflow => "ERR increment would produce NaN or Infinity",
+        _ => "ERR value is not a valid float",
+    })
+}
+
 /// `INCRBYFLOAT key number`.
 pub fn incrbyfloat(keys: &mut Keys<'_, '_>, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fail> {
     let item = keys.item(args.at(1))?;
-    let text = float::add(item.as_ref().map_or(b"0", |item| &item.value[..]), args.at(2))?;
+    let text = fraction(item.as_ref(), args.at(2))?;
     keys.change(args.at(1), item.as_ref(), text.as_bytes())?;
     reply.bulk(text.as_bytes());
     Ok(())

@@ -5,7 +5,6 @@
 pub mod change;
 pub mod count;
 pub mod expire;
-pub mod float;
 pub mod many;
 pub mod object;
 pub mod options;

@@ -1,9 +1,7 @@
 //! Sums of decimal fractions, exact: what Redis computes in 80 bits and shows with 17 digits behind the point.
 
-/// What is no number.
-pub const NOT_A_FLOAT: &str = "ERR value is not a valid float";
-/// A sum without end.
-const INFINITE: &str = "ERR increment would produce NaN or Infinity";
+use crate::error::WriteError;
+
 /// Longest text of a number.
 const TEXT_MAX: usize = 5 << 10;
 /// Digits behind the point.
@@ -64,14 +62,15 @@ fn digit(number: &Decimal, place: i32) -> u8 {
     usize::try_from(place - 1 + number.point).ok().and_then(|at| number.digits.get(at)).copied().unwrap_or(0)
 }
 
-/// The sum of two numbers, as text.
+/// The sum of two decimal fractions, as text: rounded to 17 digits behind the point, half away from zero, without an
+/// exponent and without zeros at the end. Both may have an exponent.
 ///
 /// # Errors
-/// One of them is no number; the sum has no end.
-pub fn add(a: &[u8], b: &[u8]) -> Result<String, &'static str> {
-    let (a, b) = (parse(a).ok_or(NOT_A_FLOAT)?, parse(b).ok_or(NOT_A_FLOAT)?);
+/// [`WriteError::NotANumber`]: one of them is none. [`WriteError::Overflow`]: one of them is infinite.
+pub fn add_fractions(a: &[u8], b: &[u8]) -> Result<String, WriteError> {
+    let (Some(a), Some(b)) = (parse(a), parse(b)) else { return Err(WriteError::NotANumber) };
     if a.infinite || b.infinite {
-        return Err(INFINITE);
+        return Err(WriteError::Overflow);
     }
     let last = |number: &Decimal| number.digits.len() as i32 - number.point;
     let first = 1 - a.point.max(b.point).max(0) - 1;
@@ -144,12 +143,13 @@ mod tests {
             ("-0", "0", "0"),
             ("1e-9000", "2", "2"),
         ] {
-            assert_eq!(add(a.as_bytes(), b.as_bytes()).as_deref(), Ok(sum), "{a} + {b}");
-            assert_eq!(add(b.as_bytes(), a.as_bytes()).as_deref(), Ok(sum), "{b} + {a}");
+            assert_eq!(add_fractions(a.as_bytes(), b.as_bytes()).unwrap(), sum, "{a} + {b}");
+            assert_eq!(add_fractions(b.as_bytes(), a.as_bytes()).unwrap(), sum, "{b} + {a}");
         }
         for bad in ["", "x", " 1", "1 ", "1e", "e1", ".", "--1", "1.2.3", "nan", "1e9999"] {
-            assert_eq!(add(bad.as_bytes(), b"1"), Err(NOT_A_FLOAT), "{bad}");
+            assert!(matches!(add_fractions(bad.as_bytes(), b"1"), Err(WriteError::NotANumber)), "{bad}");
+            assert!(matches!(add_fractions(b"1", bad.as_bytes()), Err(WriteError::NotANumber)), "{bad}");
         }
-        assert_eq!(add(b"inf", b"1"), Err(INFINITE));
+        assert!(matches!(add_fractions(b"inf", b"1"), Err(WriteError::Overflow)));
     }
 }
