@@ -4,23 +4,30 @@ use crate::script::{all, is_repetition, Script};
 use crate::servers::Server;
 use hashmere_feed::Event;
 use hashmere_sinks::{pump, read_dir, PumpOptions, Target};
+use hashmere_testkit::procs::die_with_parent;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 const TARGET: &str = "HASHMERE_TEST_SINK";
-const KILLS: u32 = 25;
+/// The entry at which it waits to be killed. Without it, it ends behind the last one.
+const HALT: &str = "HASHMERE_TEST_SINK_HALT";
+const KILLS: u64 = 25;
 const ENTRIES: u64 = 20_000;
 
 #[test]
 #[ignore = "no test: the other tests start it as the process that they kill"]
 fn feeder() {
+    die_with_parent();
     let target: Target = std::env::var(TARGET).expect("it is started by `kill_often`").parse().unwrap();
+    let halt: Option<u64> = std::env::var(HALT).ok().map(|text| text.parse().unwrap());
     let options = PumpOptions { once: true, ..PumpOptions::default() };
     let open = |from: Option<&_>| {
-        let mut script = Script::open(ENTRIES, from);
+        let mut script = Script::open(halt.unwrap_or(ENTRIES), from);
         script.slow = Some((Duration::from_millis(2), 50));
+        script.not_before = halt.map(|_| Arc::default());
         Ok(Box::new(script) as Box<dyn hashmere_sinks::Source>)
     };
     let mut sink = target.sink();
@@ -34,23 +41,19 @@ fn command(target: &str) -> Command {
     command
 }
 
-/// Starts and kills; the last one may come to the end. Returns how many were killed at work.
-fn kill_often(target: &str, name: &str) -> u32 {
+/// Starts and kills; only the last one comes to the end. Each of the others halts somewhere behind the one before, so
+/// that there is work for all of them however long they live.
+fn kill_often(target: &str, name: &str) {
     let mut rng = Rng::for_test(name);
-    let mut kills = 0;
-    for _ in 0..KILLS {
-        let mut child = command(target).spawn().unwrap();
-        let end = Instant::now() + Duration::from_micros(8_000 + rng.below(45_000));
-        while Instant::now() < end && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        kills += u32::from(child.try_wait().unwrap().is_none());
-        let _ = child.kill();
+    for kill in 1..=KILLS {
+        let mut child = command(target).env(HALT, (ENTRIES * kill / (KILLS + 1)).to_string()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(8_000 + rng.below(45_000)));
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended by itself: {ended:?}");
+        child.kill().unwrap();
         child.wait().unwrap();
     }
     assert!(command(target).status().unwrap().success());
-    println!("{kills} kills at work");
-    kills
 }
 
 /// What is left of the first copies that were killed before they had a position is in front.
@@ -77,7 +80,7 @@ fn demand_equal(found: &[Event], expected: &[Event]) {
 fn redis_has_everything_once() {
     let server = Server::redis();
     let target = format!("redis://127.0.0.1:{}/feed", server.port);
-    assert!(kill_often(&target, "kill-redis") >= 20);
+    kill_often(&target, "kill-redis");
     let entries = server.redis_entries("feed");
     let found = entries.iter().map(|(_, value)| Event::from_json(value).unwrap()).collect();
     demand_equal(&behind_last_reset(found), &all(ENTRIES));
@@ -87,7 +90,7 @@ fn redis_has_everything_once() {
 fn nats_has_everything_once_and_drops_repetitions() {
     let server = Server::nats();
     let target = format!("nats://127.0.0.1:{}/FEED", server.port);
-    assert!(kill_often(&target, "kill-nats") >= 20);
+    kill_often(&target, "kill-nats");
     let messages = server.nats_messages("FEED");
     let found = messages.iter().map(|(_, _, payload)| Event::from_json(payload).unwrap()).collect();
     let expected: Vec<_> = all(ENTRIES).into_iter().filter(|event| !is_repetition(event)).collect();
@@ -98,7 +101,7 @@ fn nats_has_everything_once_and_drops_repetitions() {
 fn a_folder_has_everything_once() {
     let scratch = Scratch::new("sinks");
     let folder = scratch.path().join("feed");
-    assert!(kill_often(&format!("dir:{}", folder.display()), "kill-dir") >= 20);
+    kill_often(&format!("dir:{}", folder.display()), "kill-dir");
     let mut found = Vec::new();
     let events = read_dir(&folder, |event, _| {
         found.push(event);

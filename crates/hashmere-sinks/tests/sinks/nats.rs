@@ -1,11 +1,10 @@
 //! Streams and buckets of NATS JetStream.
 
-use crate::redis::{move_all, once};
-use crate::script::{all, is_repetition, key, Script};
+use crate::redis::{move_all, move_over_a_kill, once};
+use crate::script::{all, is_repetition, key};
 use crate::servers::Server;
 use hashmere_feed::{Event, ResetReason};
-use hashmere_sinks::{pump, Position, PumpError, SinkError, Target};
-use std::cell::Cell;
+use hashmere_sinks::{Position, PumpError, SinkError, Target};
 use std::collections::BTreeMap;
 
 fn events(server: &Server) -> Vec<Event> {
@@ -37,24 +36,8 @@ fn messages_have_subject_id_and_envelope_and_a_second_run_goes_on() {
 #[test]
 fn a_server_that_is_killed_is_waited_for() {
     let mut server = Server::nats();
-    let mut sink = format!("nats://127.0.0.1:{}/S", server.port).parse::<Target>().unwrap().sink();
-    let open = |from: Option<&_>| {
-        let mut script = Script::open(3000, from);
-        script.slow = Some((std::time::Duration::from_millis(1), 50));
-        Ok(Box::new(script) as Box<dyn hashmere_sinks::Source>)
-    };
-    let failures = Cell::new(0);
-    std::thread::scope(|scope| {
-        let killer = scope.spawn(|| {
-            std::thread::sleep(std::time::Duration::from_millis(40));
-            server.kill();
-            std::thread::sleep(std::time::Duration::from_millis(200));
-            server.start_again();
-        });
-        pump(sink.as_mut(), open, &once(), &|| false, &mut |_| failures.set(failures.get() + 1)).unwrap();
-        killer.join().unwrap();
-    });
-    assert!(failures.get() > 0);
+    let target = format!("nats://127.0.0.1:{}/S", server.port);
+    move_over_a_kill(&mut server, &target);
     assert_eq!(events(&server), expected(3000));
 }
 

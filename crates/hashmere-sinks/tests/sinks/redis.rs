@@ -5,6 +5,9 @@ use crate::servers::Server;
 use hashmere_feed::Event;
 use hashmere_sinks::{pump, PumpError, PumpOptions, SinkError, Target};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
 
 pub fn move_all(target: &str, entries: u64, options: &PumpOptions) -> Result<u64, PumpError> {
     let mut sink = target.parse::<Target>().unwrap().sink();
@@ -48,28 +51,36 @@ fn a_stream_is_trimmed() {
     assert!((500..800).contains(&len), "{len}");
 }
 
-#[test]
-fn a_server_that_is_killed_is_waited_for() {
-    let mut server = Server::redis();
-    let target = format!("redis://127.0.0.1:{}/s", server.port);
+/// Moves 3000 entries to a server that is killed at some moment before the last of them, and comes back.
+pub fn move_over_a_kill(server: &mut Server, target: &str) {
     let mut sink = target.parse::<Target>().unwrap().sink();
+    let killed = Arc::new(AtomicBool::new(false));
     let open = |from: Option<&_>| {
         let mut script = Script::open(3000, from);
-        script.slow = Some((std::time::Duration::from_millis(1), 50));
+        script.slow = Some((Duration::from_millis(1), 50));
+        script.not_before = Some(killed.clone());
         Ok(Box::new(script) as Box<dyn hashmere_sinks::Source>)
     };
     let failures = Cell::new(0);
     std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
-            std::thread::sleep(std::time::Duration::from_millis(25));
+            std::thread::sleep(Duration::from_millis(30));
             server.kill();
-            std::thread::sleep(std::time::Duration::from_millis(200));
+            killed.store(true, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(200));
             server.start_again();
         });
         pump(sink.as_mut(), open, &once(), &|| false, &mut |_| failures.set(failures.get() + 1)).unwrap();
         killer.join().unwrap();
     });
     assert!(failures.get() > 0);
+}
+
+#[test]
+fn a_server_that_is_killed_is_waited_for() {
+    let mut server = Server::redis();
+    let target = format!("redis://127.0.0.1:{}/s", server.port);
+    move_over_a_kill(&mut server, &target);
     // An append-only file keeps what was written before the kill.
     assert_eq!(events(&server), all(3000));
 }

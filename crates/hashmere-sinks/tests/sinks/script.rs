@@ -4,6 +4,8 @@ use hashmere::Version;
 use hashmere_feed::{Change, Event, Operation, ResetReason, Token, TransactionPart, Value};
 use hashmere_sinks::{Position, Source, SourceError};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Keys of the first copy.
@@ -75,6 +77,8 @@ pub struct Script {
     ready: VecDeque<Event>,
     /// Pause before each batch, and how many events it has at most.
     pub slow: Option<(Duration, usize)>,
+    /// Ends no sooner than this is set: its last events come only then.
+    pub not_before: Option<Arc<AtomicBool>>,
 }
 
 impl Script {
@@ -97,7 +101,7 @@ impl Script {
         if from.is_none_or(|from| from.token.is_copying()) {
             ready.push_back(Event::Synced { token: token(0, None) });
         }
-        Script { entries, next, ready, slow: None }
+        Script { entries, next, ready, slow: None, not_before: None }
     }
 }
 
@@ -110,6 +114,11 @@ impl Source for Script {
         while self.ready.len() < max && self.next < self.entries {
             self.ready.extend(entry(self.next));
             self.next += 1;
+        }
+        if let (true, Some(may_end)) = (self.next == self.entries, &self.not_before) {
+            while !may_end.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         if self.ready.is_empty() {
             std::thread::sleep(timeout.min(Duration::from_millis(5)));

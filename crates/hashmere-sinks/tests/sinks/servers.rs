@@ -1,9 +1,11 @@
-//! The servers: each on a free port of this machine, with its data in a folder of the test, gone when it is dropped.
+//! The servers: each on a port of this machine that is its own, also while it is not there, with its data in a folder of
+//! the test; gone when it is dropped.
 
+use hashmere_testkit::memcached::{Port, PATIENCE};
 use hashmere_testkit::scratch::Scratch;
 use serde_json::{json, Value as Json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,10 +16,7 @@ pub struct Server {
     pub tls_port: Option<u16>,
     program: &'static str,
     scratch: Scratch,
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    _reserved: Vec<Port>,
 }
 
 impl Server {
@@ -43,7 +42,12 @@ impl Server {
                 return None;
             }
         }
-        server.tls_port = Some(if program == "redis-server" { free_port() } else { server.port });
+        server.tls_port = Some(server.port);
+        if program == "redis-server" {
+            let port = Port::reserve();
+            server.tls_port = Some(port.number());
+            server._reserved.push(port);
+        }
         server.start_again();
         Some(server)
     }
@@ -54,20 +58,21 @@ impl Server {
     }
 
     fn start(program: &'static str) -> Server {
-        // Another process may take a port before the server has it.
-        for _ in 0..5 {
-            let (scratch, port) = (Scratch::new("sinks"), free_port());
-            let child = spawn(program, &scratch, port, None);
-            let mut server = Server { child, port, tls_port: None, program, scratch };
-            if server.is_up() {
-                return server;
-            }
-        }
-        panic!("{program} does not start");
+        let (scratch, reserved) = (Scratch::new("sinks"), Port::reserve());
+        let port = reserved.number();
+        let child = spawn(program, &scratch, port, None);
+        let mut server = Server { child, port, tls_port: None, program, scratch, _reserved: vec![reserved] };
+        assert!(server.is_up(), "{program} does not start: {}", server.said());
+        server
+    }
+
+    /// What it wrote.
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.scratch.path().join("output")).unwrap_or_default()
     }
 
     fn is_up(&mut self) -> bool {
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + PATIENCE;
         while Instant::now() < end && self.child.try_wait().unwrap().is_none() {
             let answers = match self.program {
                 "redis-server" => ask_redis(self.port, b"*1\r\n$4\r\nPING\r\n").is_some_and(|line| line == "+PONG"),
@@ -89,7 +94,7 @@ impl Server {
 
     pub fn start_again(&mut self) {
         self.child = spawn(self.program, &self.scratch, self.port, self.tls_port);
-        assert!(self.is_up(), "{} does not start again", self.program);
+        assert!(self.is_up(), "{} does not start again: {}", self.program, self.said());
     }
 
     /// Entries of a stream of Redis: keys and values.
@@ -238,7 +243,7 @@ fn ask_redis(port: u16, command: &[u8]) -> Option<String> {
 
 fn nats(port: u16) -> Option<BufReader<TcpStream>> {
     let mut connection = BufReader::new(TcpStream::connect(("127.0.0.1", port)).ok()?);
-    connection.get_mut().set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    connection.get_mut().set_read_timeout(Some(PATIENCE)).ok()?;
     let mut line = String::new();
     connection.read_line(&mut line).ok()?;
     let connect = b"CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB _INBOX.test 1\r\n";
