@@ -23,6 +23,8 @@ impl Folder {
     fn new(name: &str) -> Folder {
         let root = if std::path::Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
         let path = root.join(format!("hashmere-served-{name}-{}", std::process::id()));
+        // What a process of the same number left that was killed.
+        let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }

@@ -21,6 +21,8 @@ impl Sites {
     fn new(name: &str, feed: u64) -> Sites {
         let root = if std::path::Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
         let folder: PathBuf = root.join(format!("hashmere-two-way-{name}-{}", std::process::id()));
+        // What a process of the same number left that was killed.
+        let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let small = || Options::new().segment_bytes(8192).leaf_bytes(512);
         let users = [

@@ -138,6 +138,7 @@ mod tests {
     #[test]
     fn pieces_come_out_in_order_however_they_are_cut() {
         let folder = std::env::temp_dir().join(format!("hashmere-outbox-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let store = Options::new().open(folder.join("o.mere")).unwrap();
         let values: Vec<Vec<u8>> = (0..20u8).map(|i| vec![i; 1000 + usize::from(i)]).collect();

@@ -92,6 +92,7 @@ mod tests {
 
     fn store(name: &str) -> Store {
         let path = std::env::temp_dir().join(format!("hashmere-copy-{name}-{}.mere", std::process::id()));
+        let _ = std::fs::remove_file(&path);
         Options::new().create_new(true).remove_on_last_close(true).open(path).expect("a new store")
     }
 

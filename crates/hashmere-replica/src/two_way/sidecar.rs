@@ -170,6 +170,7 @@ mod tests {
     #[test]
     fn a_delete_is_kept_while_the_other_side_has_the_key() {
         let folder = std::env::temp_dir().join(format!("hashmere-sidecar-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let open = |name: &str| Options::new().feed(1 << 20).open(folder.join(name)).unwrap();
         let (store, other) = (open("store.mere"), open("other.mere"));

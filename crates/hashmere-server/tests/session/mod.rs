@@ -12,6 +12,8 @@ const ROUNDS_MAX: u32 = 10_000;
 /// share, are not shown. Accesses are noted from the start: otherwise the first request for such a time would change
 /// what later ones say.
 pub fn server(path: PathBuf) -> Server {
+    // What a process of the same number left that was killed.
+    let _ = std::fs::remove_file(&path);
     let options = Options::new().mode(Mode::Cache).segment_bytes(8192).max_bytes(4 << 20).remove_on_last_close(true);
     let http = HttpOptions { write: true, ..HttpOptions::default() };
     let config = Config { item_max: 4096, threads: 1, cas: false, access_times: true, http, ..Config::default() };
