@@ -27,7 +27,7 @@ pub(crate) struct Handle {
 }
 
 /// How long a thread waits for a ring of one that is ending, and for how long after that in vain no other does.
-const ENDING: Duration = Duration::from_secs(1);
+pub(crate) const ENDING: Duration = Duration::from_secs(1);
 const IN_VAIN: Duration = Duration::from_secs(10);
 
 impl Handle {
