@@ -249,7 +249,7 @@ fn direct_commands_do_what_they_do_in_a_transaction() {
         "SET k v",
         "SET k v EX 100",
         "SET k v NX",
-        "SET new v NX PX 5000",
+        "SET new v NX PX 5000000",
         "SET k v XX GET",
         "SET k v KEEPTTL",
         "SET k v EX 0",
