@@ -6,7 +6,7 @@
 use hashmere::Store;
 use hashmere_log::{Format, Level, Log, LogError, LogFile, LogOptions, OnFull, OnNoDrainer, OnTooLong, Since, Sink};
 use hashmere_mem::Mem;
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{quick, wait_until, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::roles::log::{acknowledged, OPTIONS};
@@ -273,6 +273,9 @@ fn four_processes_in_order_of_time() {
         (0..4u64).map(|index| Worker::start(worker!(), "logger", &[&store.path().display(), &"log", &index])).collect();
     loggers.iter_mut().for_each(|logger| logger.expect("logging"));
     std::thread::sleep(Duration::from_millis(500));
+    let words = acknowledged(&store);
+    let logged = |index| words.mem().load(words.offset() + 8 * index, Ordering::Acquire);
+    wait_until("all have logged", LIMIT, || (0..4u64).all(|index| logged(index) > 0));
     let mut logged = Vec::new();
     for mut logger in loggers {
         logger.no_more();

@@ -70,8 +70,10 @@ fn storm(name: &'static str, on_death: OnDeath, kind: Kind) {
     };
     let mut workers: Vec<Worker> = (0..3).map(|_| start(&mut rng)).collect();
     let (begin, mut kills) = (Instant::now(), 0);
-    while begin.elapsed() < time {
-        std::thread::sleep(Duration::from_micros(3000 + rng.below(12_000)));
+    // On a busy machine until one died with an element, and each lives longer.
+    while begin.elapsed() < time || pool.stats().recovered == 0 {
+        let longer = 1 + (begin.elapsed().as_secs_f64() / time.as_secs_f64()) as u64;
+        std::thread::sleep(Duration::from_micros(longer * (3000 + rng.below(12_000))));
         let victim = rng.index(workers.len());
         if rng.chance(30) {
             workers[victim].signal(Signal::SIGSTOP);
@@ -93,7 +95,6 @@ fn storm(name: &'static str, on_death: OnDeath, kind: Kind) {
     assert_conserved(&pool);
     let stats = pool.stats();
     println!("{name}: {kills} kills, {} elements given back, {moved} moves of the last workers", stats.recovered);
-    assert!(stats.recovered > 0, "this run has shown nothing");
     assert_clean(&store);
 }
 

@@ -64,11 +64,12 @@ fn equal_after_kills_and_first_copies() {
     storm("follow-copies", 1 << 20);
 }
 
-/// A line of the command's output with this in it.
+/// A line of the command's output with this in it. What it says later is read as well: it does not wait for room.
 fn wait_for(child: &mut Process, text: &str) {
-    let output = child.0.stdout.as_mut().unwrap();
+    let output = child.0.stdout.take().unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(output));
     while !lines.next().expect("it ended").unwrap().contains(text) {}
+    std::thread::spawn(move || lines.for_each(drop));
 }
 
 /// The copy follows over a server's death and birth, without being started again.

@@ -1,7 +1,7 @@
 //! Readers-writer locks and semaphores.
 //!
 //! `rwlock STORE KEY SEED`: reads or writes a pair of counters under the readers-writer lock of a key until standard
-//! input is closed, then says `wrote N`. The two differ only behind the death of a writer, which is reported to
+//! input is closed and it has written, then says `wrote N`. The two differ only behind the death of a writer, which is reported to
 //! every reader until a writer makes them equal again.
 //!
 //! `rwlock-holder STORE KEY WRITES`: says `waiting`, waits for the lock, says `holding`.
@@ -31,7 +31,7 @@ pub(super) fn rwlock(arguments: &mut Arguments) {
     let closed = input_closed();
     println!("ready");
     let mut wrote = 0;
-    while !closed.load(Ordering::Relaxed) {
+    while wrote == 0 || !closed.load(Ordering::Relaxed) {
         if rng.below(3) == 0 {
             let held = lock.write(LONG).expect("write").expect("no living process keeps it");
             let (a, b) = (value(&store, b"a"), value(&store, b"b"));
