@@ -42,7 +42,8 @@ const NUMBERS: &[&str] = &[
     "99999999999999999999",
 ];
 const FLOATS: &[&str] = &["0.1", "-0.1", "1", "3.0e2", "0.5", "-7.25", "x", "", "nan", "inf", " 1", "1e-3"];
-/// Seconds that no test takes, the past, and what is no time.
+/// Distances: seconds that no test takes, none, the past, and what is no time. No two that are long are the same, see
+/// [`distance`].
 const TIMES: &[&str] = &["10000", "20000", "30000", "0", "-1", "x", "9223372036854775807", ""];
 const POINTS: &[&str] = &["4102444800", "4102444900", "1", "0", "-5", "x", "9223372036854775807"];
 const POINTS_MS: &[&str] = &["4102444800000", "4102444900000", "1", "0", "-5", "x"];
@@ -57,6 +58,17 @@ fn word(rng: &mut Rng, upper: &str) -> Vec<u8> {
 
 fn one(rng: &mut Rng, of: &[&str]) -> Vec<u8> {
     of[rng.index(of.len())].into()
+}
+
+/// One of these distances; of long ones some other as long. Of two that are the same the later one ends later, by
+/// whatever time passed between the requests: the two servers need not agree whether that was a millisecond.
+fn distance(rng: &mut Rng, of: &[&str]) -> Vec<u8> {
+    let text = of[rng.index(of.len())];
+    match text.parse::<u64>() {
+        Ok(long @ 10_000..=30_000) => (long + 1000 * rng.below(1_000_000)).to_string().into(),
+        Ok(long @ 10_000_000..=20_000_000) => (long + 1_000_000 * rng.below(1_000_000)).to_string().into(),
+        _ => text.into(),
+    }
 }
 
 fn key(rng: &mut Rng) -> Vec<u8> {
@@ -75,8 +87,8 @@ fn value(rng: &mut Rng) -> Vec<u8> {
 fn options(rng: &mut Rng, flags: &[&str], request: &mut Request) {
     for _ in 0..rng.index(4) {
         match rng.index(8) {
-            0 => request.extend([word(rng, "EX"), one(rng, TIMES)]),
-            1 => request.extend([word(rng, "PX"), b"10000000".to_vec()]),
+            0 => request.extend([word(rng, "EX"), distance(rng, TIMES)]),
+            1 => request.extend([word(rng, "PX"), distance(rng, &["10000000"])]),
             2 => request.extend([word(rng, "EXAT"), one(rng, POINTS)]),
             3 => request.extend([word(rng, "PXAT"), one(rng, POINTS_MS)]),
             4 if rng.index(8) == 0 => request.push(b"bad".to_vec()),
@@ -142,7 +154,7 @@ pub fn request(rng: &mut Rng) -> Request {
         14 => {
             let (upper, times) = [("SETEX", TIMES), ("PSETEX", &["10000000", "0", "-1", "x"])][rng.index(2)];
             name(rng, &mut request, upper);
-            request.extend([key(rng), one(rng, times), value(rng)]);
+            request.extend([key(rng), distance(rng, times), value(rng)]);
         }
         15 => {
             name(rng, &mut request, "SETRANGE");
@@ -178,7 +190,7 @@ pub fn request(rng: &mut Rng) -> Request {
                 ("PEXPIREAT", POINTS_MS),
             ][rng.index(4)];
             name(rng, &mut request, upper);
-            request.extend([key(rng), one(rng, times)]);
+            request.extend([key(rng), distance(rng, times)]);
             for _ in 0..rng.index(3) {
                 let flag = ["NX", "XX", "GT", "LT", "LT", "GT", "bad"][rng.index(7)];
                 request.push(word(rng, flag));

@@ -24,7 +24,9 @@ pub fn find(commands: &'static [Command], args: Args<'_>) -> Found {
     if !command.has(CONTAINER) || args.count() < 2 {
         return Found::Command(command);
     }
-    by_name(commands, args.at(0), args.at(1)).map_or(Found::UnknownSub, Found::Command)
+    // An empty word is the name of none.
+    let sub = Some(args.at(1)).filter(|sub| !sub.is_empty());
+    sub.and_then(|sub| by_name(commands, args.at(0), sub)).map_or(Found::UnknownSub, Found::Command)
 }
 
 /// A command by its name, or a subcommand by both names.
