@@ -116,7 +116,10 @@ fn the_same_replies_as_redis() {
         let asked = short(&encode(&request).escape_ascii().to_string());
         if !is_same(&name(&request), &a, &b) {
             let before: Vec<String> = history.iter().rev().take(5).rev().cloned().collect();
-            different.push(format!("{}{asked}\n  redis    {}\n  hashmere {}", before.concat(), short(&a), short(&b)));
+            // From the first line that differs.
+            let same = a.lines().zip(b.lines()).take_while(|(a, b)| a == b).count();
+            let rest = |reply: &str| short(&reply.lines().skip(same).collect::<Vec<_>>().join("\n"));
+            different.push(format!("{}{asked}\n  redis    {}\n  hashmere {}", before.concat(), rest(&a), rest(&b)));
             for client in [&mut redis, &mut hashmere] {
                 client.ask("DISCARD");
                 client.ask("FLUSHALL");
