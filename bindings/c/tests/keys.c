@@ -42,6 +42,9 @@ static void reading(const hm_key *key, const char *name) {
     CHECK(memcmp(&meta, &item, sizeof meta) == 0);
     EXPECT(HM_OK, hm_contains_at(store, key, &error));
     EXPECT(HM_OK, hm_value_len_at(store, key, &len, &error));
+    EXPECT(HM_OK, hm_get_metadata_at(store, key, &meta, &error));
+    EXPECT(HM_OK, hm_is_up_to_date_at(store, key, meta.version, &error));
+    EXPECT(HM_MISMATCH, hm_is_up_to_date_at(store, key, meta.version - 1, &error));
     CHECK(len == 5);
     EXPECT(HM_OK, hm_ttl_at(store, key, &ms, &error));
     CHECK(ms == -1);
@@ -175,6 +178,7 @@ static void gone(const hm_key *key) {
     EXPECT(HM_ABSENT, hm_get_metadata_at(store, key, &meta, &error));
     EXPECT(HM_ABSENT, hm_contains_at(store, key, &error));
     EXPECT(HM_ABSENT, hm_value_len_at(store, key, &len, &error));
+    EXPECT(HM_MISMATCH, hm_is_up_to_date_at(store, key, 5, &error));
     EXPECT(HM_ABSENT, hm_ttl_at(store, key, &ms, &error));
     EXPECT(HM_ABSENT, hm_view_acquire_at(store, key, &view, &error));
     EXPECT(HM_ABSENT, hm_key_of_at(store, key, buffer, sizeof buffer, &len, &error));

@@ -30,6 +30,8 @@ static void reading(void) {
     EXPECT(HM_OK, hm_contains(store, KEY("key"), &error));
     EXPECT(HM_ABSENT, hm_contains(store, KEY("no"), &error));
     EXPECT(HM_OK, hm_value_len(store, KEY("key"), &len, &error));
+    EXPECT(HM_MISMATCH, hm_is_up_to_date(store, KEY("key"), 1, &error));
+    EXPECT(HM_MISMATCH, hm_is_up_to_date(store, KEY("no"), 1, &error));
     CHECK(len == 5);
     EXPECT(HM_ABSENT, hm_value_len(store, KEY("no"), &len, &error));
     EXPECT(HM_OK, hm_ttl(store, KEY("key"), &ms, &error));

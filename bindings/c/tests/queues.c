@@ -289,6 +289,58 @@ static void readers_writers_permits(void) {
     EXPECT(HM_ABSENT, hm_contains(store, KEY("one"), &error));
 }
 
+static void *add_one(void *atomic) {
+    hm_error own;
+    uint64_t before;
+    return hm_atomic_fetch_add(atomic, 1, &before, &own) == HM_OK ? &error : NULL;
+}
+
+static void atomics(void) {
+    hm_atomics *set;
+    hm_atomic *atomic, *same;
+    uint64_t value = 9, *word;
+    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_atomics_open(store, "", &set, &error));
+    CHECK(set == NULL);
+    EXPECT(HM_OK, hm_atomics_open(store, "set", &set, &error));
+    EXPECT(HM_OK, hm_atomic_open(set, "a", &atomic, &error));
+    EXPECT(HM_OK, hm_atomic_open(set, "a", &same, &error));
+    hm_atomics_close(set);
+    EXPECT(HM_OK, hm_atomic_load(atomic, &value, &error));
+    CHECK(value == 0);
+    EXPECT(HM_OK, hm_atomic_store(same, 6, &error));
+    EXPECT(HM_OK, hm_atomic_fetch_add(atomic, UINT64_MAX, &value, &error));
+    CHECK(value == 6);
+    EXPECT(HM_OK, hm_atomic_fetch_or(atomic, 2, &value, &error));
+    CHECK(value == 5);
+    EXPECT(HM_OK, hm_atomic_fetch_and(atomic, 3, &value, &error));
+    CHECK(value == 7);
+    EXPECT(HM_OK, hm_atomic_fetch_xor(atomic, 1, &value, &error));
+    CHECK(value == 3);
+    EXPECT(HM_OK, hm_atomic_swap(atomic, 4, &value, &error));
+    CHECK(value == 2);
+    EXPECT(HM_UNCHANGED, hm_atomic_compare_exchange(atomic, 3, 9, &value, &error));
+    CHECK(value == 4);
+    EXPECT(HM_OK, hm_atomic_compare_exchange(atomic, 4, 8, &value, &error));
+    EXPECT(HM_OK, hm_clear(store, &error));
+    EXPECT(HM_OK, hm_set(store, KEY("waited"), KEY("1"), &error));
+    EXPECT(HM_OK, hm_atomic_word(same, &word, &error));
+    CHECK(__atomic_load_n(word, __ATOMIC_SEQ_CST) == 8);
+    EXPECT(HM_TIMEOUT, hm_atomic_wait(atomic, 8, 2, &value, &error));
+    pthread_t thread;
+    void *result;
+    CHECK(pthread_create(&thread, NULL, add_one, same) == 0);
+    EXPECT(HM_OK, hm_atomic_wait(atomic, 8, MS, &value, &error));
+    CHECK(value == 9 && pthread_join(thread, &result) == 0 && result == &error);
+    EXPECT(HM_OK, hm_atomic_notify(atomic, &error));
+    EXPECT(HM_OK, hm_atomics_remove(store, "set", &error));
+    EXPECT(HM_ABSENT, hm_atomics_remove(store, "set", &error));
+    EXPECT(HM_E_QUEUE_REMOVED, hm_atomic_wait(atomic, 9, MS, &value, &error));
+    hm_atomic_close(atomic);
+    hm_atomic_close(same);
+    hm_atomic_close(NULL);
+    hm_atomics_close(NULL);
+}
+
 static void waiting(void) {
     pthread_t thread;
     uint64_t now = 7;
@@ -418,6 +470,7 @@ int main(void) {
     death();
     waiting();
     readers_writers_permits();
+    atomics();
     backup();
     hm_queue_close(unused);
     hm_queue_close(todo);

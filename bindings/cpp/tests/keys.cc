@@ -49,7 +49,10 @@ static void one_after_the_other(hashmere::store &store, const key &k, const std:
     store.set(k, "7");
     CHECK(store.incr(k, 5, counter(99)) == 12u && store.decr(k, 2) == 10u && store.incr_by(k, -9) == 1u);
     CHECK(store.inc_ref(k) == 2 && store.dec_ref(k) == 1u);
-    CHECK(store.incr_signed(k, -3) == -2 && store.incr_float(k, 2.5) == 0.5 && store.set(k, "1").version != 0);
+    CHECK(store.incr_signed(k, -3) == -2 && store.incr_float(k, 2.5) == 0.5);
+    store.set(k, "1");
+    const auto seen = store.metadata(k)->version;
+    CHECK(store.is_up_to_date(k, seen) && !store.is_up_to_date(k, seen - 1));
     CHECK(store.touch(k, hashmere::expiry::after(1min)) && store.ttl(k) > 50s);
     CHECK(store.get_and_touch(k, {})->metadata.uid == uid && store.ttl(k) == -1ms);
 }

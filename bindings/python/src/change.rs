@@ -52,7 +52,7 @@ fn float(number: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
 }
 
 /// A signed step, or an unsigned one beyond that.
-fn step(by: &Bound<'_, PyAny>) -> PyResult<Result<u64, i64>> {
+pub fn step(by: &Bound<'_, PyAny>) -> PyResult<Result<u64, i64>> {
     match by.extract::<u64>() {
         Ok(by) => Ok(Ok(by)),
         Err(error) if error.is_instance_of::<PyTypeError>(by.py()) => Err(bytes::refused(by, "by must be an int")),
@@ -291,6 +291,14 @@ impl StoreBase {
     #[pyo3(signature = (key, /))]
     fn version(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
         Ok(self.enter(py)?.metadata(key.0).or_raise(py)?.map(|meta| meta.version.0))
+    }
+
+    /// Whether a key is still there with the version that it was seen with; false if it was changed or removed since. By
+    /// ``EntryId`` or ``Uid`` it neither hashes nor looks for the key.
+    #[pyo3(signature = (key, version, /))]
+    fn is_up_to_date(&self, py: Python<'_>, key: Key<'_>, version: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let version = Version(unsigned(version, "version")?);
+        self.enter(py)?.is_up_to_date(key.0, version).or_raise(py)
     }
 
     /// The length of a value in bytes; ``None``: absent.

@@ -3,6 +3,7 @@
 //! What Python programs see is the package around it (`python/hashmere`): mapping, coders, caches. Here is what has to
 //! be fast or has to touch the engine. `hot` has the calls of the inner loops, made by hand; everything else is PyO3.
 
+mod atomic;
 mod attributes;
 mod backup;
 mod bytes;
@@ -40,6 +41,8 @@ use pyo3::prelude::*;
 mod _hashmere {
     use super::*;
 
+    #[pymodule_export]
+    use crate::atomic::{Atomic, Atomics};
     #[pymodule_export]
     use crate::endpoint::{Element, Endpoint};
     #[pymodule_export]

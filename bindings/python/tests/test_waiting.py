@@ -194,6 +194,64 @@ def test_a_semaphore(store):
         hashmere.Semaphore(store, "two", 0)
 
 
+def count_up(store, steps):
+    atomic = hashmere.Atomics(store, "set").atomic("count")
+    for _ in range(steps):
+        atomic.fetch_add()
+
+
+def test_shared_atomics(store):
+    atomic = hashmere.Atomics(store, "set").atomic("a")
+    same = hashmere.Atomics(store, "set").atomic("a")
+    assert atomic.load() == 0 and atomic.fetch_add(5) == 0 and same.fetch_add(-6) == 5 and same.load() == 2**64 - 1
+    assert atomic.fetch_add(2**64 - 1) == 2**64 - 1 and atomic.swap(4) == 2**64 - 2
+    assert atomic.fetch_or(3) == 4 and atomic.fetch_and(5) == 7 and atomic.fetch_xor(4) == 5 and atomic.swap(9) == 1
+    assert atomic.compare_exchange(8, 1) == 9 and atomic.compare_exchange(9, 2) == 9 and same.load() == 2
+    assert atomic.wait(2, 0.002) is None and atomic.wait(1, timeout=0) == 2
+    for call in (atomic.store, atomic.swap, atomic.fetch_or, atomic.wait):
+        with pytest.raises(OverflowError, match="must be from 0 to"):
+            call(-1)
+        with pytest.raises(TypeError, match="must be an int"):
+            call("1")
+    with pytest.raises(OverflowError):
+        atomic.fetch_add(2**64)
+    for name in ("", "x" * 57, "a\0b"):
+        with pytest.raises(hashmere.QueueBadOption, match="1 to 56 bytes"):
+            hashmere.Atomics(store, "set").atomic(name)
+    with pytest.raises(hashmere.QueueBadOption):
+        hashmere.Atomics(store, "")
+    waker = threading.Thread(target=lambda: same.store(7))
+    waker.start()
+    assert atomic.wait(2) == 7
+    waker.join()
+    store.clear()
+    assert same.load() == 7, "clear leaves it"
+    with hashmere.open(store.path, read_only=True) as reader, pytest.raises(hashmere.ReadOnly):
+        hashmere.Atomics(reader, "set")
+
+    processes = [SPAWN.Process(target=count_up, args=(store, 2000)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert hashmere.Atomics(store, "set").atomic("count").load() == 4000
+
+    child = os.fork()
+    if child == 0:
+        failed = 1
+        try:
+            with pytest.raises(hashmere.QueueForked):
+                atomic.load()
+            hashmere.Atomics(store, "set").atomic("a").store(8)
+            failed = 0
+        finally:
+            os._exit(failed)
+    assert os.waitpid(child, 0)[1] == 0 and atomic.load() == 8
+    assert hashmere.Atomics.remove(store, "set") and not hashmere.Atomics.remove(store, "set")
+    with pytest.raises(hashmere.QueueRemoved):
+        atomic.wait(8, 60)
+
+
 def test_a_forked_child_has_not_what_its_parent_holds(store):
     mutex, barrier = hashmere.Mutex(store, "lock"), hashmere.Barrier(store, "start", 2)
     mutex.acquire()

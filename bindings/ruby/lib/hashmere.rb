@@ -11,6 +11,7 @@ require_relative "hashmere/coded"
 require_relative "hashmere/transaction"
 require_relative "hashmere/queue"
 require_relative "hashmere/waiting"
+require_relative "hashmere/atomic"
 require_relative "hashmere/log"
 require_relative "hashmere/feed"
 

@@ -31,6 +31,7 @@ class TestKeys < StoreTest
     remove_in_update: ->(s, k) { [s.update_with(k) { Hashmere::REMOVE }, s.key?(k)] },
     incr: ->(s, k) { [s.incr(k, 2), s[k]] },
     decr: ->(s, k) { [s.decr(k, 2), s[k]] },
+    up_to_date: ->(s, k) { [s.up_to_date?(k, s.version(k)), s.up_to_date?(k, 1)] },
     incr_signed: ->(s, k) { [s.incr_signed(k, -9), s[k]] },
     incr_float: ->(s, k) { [s.incr_float(k, 0.5), s[k]] },
     refs: ->(s, k) { [s.inc_ref(k), s.dec_ref(k)] },

@@ -306,6 +306,38 @@ class TestQueues < StoreTest
     @store.write_lock("rw") { |abandoned| refute abandoned }
   end
 
+  def test_shared_atomics
+    atomic = Hashmere::Atomics.open(@store, "set").atomic("a")
+    same = Hashmere::Atomics.open(@store, "set").atomic("a")
+    assert_equal [0, 0, 5, 2**64 - 1], [atomic.load, atomic.fetch_add(5), same.fetch_add(-6), same.load]
+    assert_equal [2**64 - 1, 2**64 - 2, 4, 7, 5, 1], [atomic.fetch_add(2**64 - 1), atomic.swap(4), atomic.fetch_or(3), atomic.fetch_and(5), atomic.fetch_xor(4), atomic.swap(9)]
+    assert_equal [9, 9, 2], [atomic.compare_exchange(8, 1), atomic.compare_exchange(9, 2), same.load]
+    assert_nil atomic.wait(2, timeout: 0.002)
+    assert_equal 2, atomic.wait(1, timeout: 0)
+    assert_raises(RangeError) { atomic.store(-1) }
+    assert_raises(TypeError) { atomic.store("1") }
+    assert_raises(TypeError) { Hashmere::Atomics.open(7, "set") }
+    ["", "x" * 57].each { |name| assert_raises(Hashmere::QueueBadOption) { Hashmere::Atomics.open(@store, "set").atomic(name) } }
+    assert_raises(ArgumentError) { Hashmere::Atomics.open(@store, "a\0b") }
+    waker = Thread.new { same.store(7) }
+    assert_equal 7, atomic.wait(2)
+    waker.join
+    @store.clear
+    assert_equal 7, same.load, "clear leaves it"
+    children = Array.new(2) do
+      fork do
+        assert_raises(Hashmere::QueueForked) { atomic.load }
+        count = Hashmere::Atomics.open(@store, "set").atomic("count")
+        2000.times { count.fetch_add }
+      end
+    end
+    children.each { |child| assert Process.wait2(child)[1].success? }
+    assert_equal 4000, Hashmere::Atomics.open(@store, "set").atomic("count").load
+    assert Hashmere::Atomics.remove(@store, "set")
+    refute Hashmere::Atomics.remove(@store, "set")
+    assert_raises(Hashmere::QueueRemoved) { atomic.wait(7, timeout: 60) }
+  end
+
   def test_semaphore
     @store.semaphore("two", 2) do |abandoned|
       refute abandoned

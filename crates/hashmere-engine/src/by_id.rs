@@ -5,6 +5,7 @@ use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};
 use crate::fork_handle::SharedEngine;
 use crate::types::{Address, CasOutcome, Change, EntryId, Expected, Item, Update, Updated};
+use crate::view::View;
 use hashmere_format::hash::fingerprint;
 use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
@@ -88,6 +89,48 @@ impl SharedEngine {
         };
         engine.count(if used.is_some() { Stat::Hits } else { Stat::Misses }, 1);
         Ok(used)
+    }
+
+    /// A view of the value where it is stored, of what a UID or entry id names; `None`: nothing is there, or (by entry
+    /// id) another key. The key is not looked up. Nothing is counted.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn view_at(self: &Arc<Self>, at: Address) -> Result<Option<View>, ReadError> {
+        let engine = self.engine();
+        let mut exhausted = engine.access.read_only;
+        loop {
+            let root = engine.root_word();
+            let seen = self.read_at(at, |found| {
+                if !exhausted && !found.header.is_value_first() {
+                    return Ok((*found, None));
+                }
+                // A copy, as where a key is viewed.
+                let bytes = engine.value_of(found)?;
+                engine.visit(found);
+                Ok((*found, Some(View::owned(bytes, engine.meta_of_found(found)))))
+            });
+            let found = match seen {
+                Ok((_, Some(copied))) => return Ok(Some(copied)),
+                Ok((found, None)) => found,
+                Err(ReadError::Stale) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let Some(pin) = engine.pin(found.slot_offset, found.slot, root, &mut exhausted) else { continue };
+            // Between the look and the pin the slot may have gone elsewhere and come back: what counts is what is there
+            // now, and stays if it is in the segment that is pinned.
+            match self.read_at(at, |now| Ok(*now)) {
+                Ok(now) if now.record == found.record && !now.header.is_value_first() => {
+                    engine.visit(&now);
+                    return Ok(Some(View::pinned(self, engine, pin, now.value(), engine.meta_of_found(&now))));
+                }
+                Ok(_) | Err(ReadError::Stale) => engine.unpin(pin),
+                Err(error) => {
+                    engine.unpin(pin);
+                    return Err(error);
+                }
+            }
+        }
     }
 
     /// The hash of the key of a record.

@@ -336,6 +336,13 @@ int hm_get_metadata(hm_store *store, const void *key, size_t key_len, hm_metadat
 /** @return #HM_OK if the key is there, #HM_ABSENT if it is not */
 int hm_contains(hm_store *store, const void *key, size_t key_len, hm_error *error);
 
+/**
+ * Whether a key is still there with the version that it was seen with. By ::hm_is_up_to_date_at with the number of an entry it
+ * neither hashes nor looks through a bucket.
+ * @return #HM_OK: it is; #HM_MISMATCH: it was changed or removed since
+ */
+int hm_is_up_to_date(hm_store *store, const void *key, size_t key_len, uint64_t version, hm_error *error);
+
 /** The length of a value. @return #HM_OK, #HM_ABSENT */
 int hm_value_len(hm_store *store, const void *key, size_t key_len, size_t *len, hm_error *error);
 
@@ -667,6 +674,8 @@ int hm_get_item_at(hm_store *store, const hm_key *key, void *buffer, size_t room
 int hm_get_metadata_at(hm_store *store, const hm_key *key, hm_metadata *meta, hm_error *error);
 /** As ::hm_contains. */
 int hm_contains_at(hm_store *store, const hm_key *key, hm_error *error);
+/** As ::hm_is_up_to_date. */
+int hm_is_up_to_date_at(hm_store *store, const hm_key *key, uint64_t version, hm_error *error);
 /** As ::hm_value_len. */
 int hm_value_len_at(hm_store *store, const hm_key *key, size_t *len, hm_error *error);
 /** As ::hm_ttl. */

@@ -49,7 +49,7 @@ enum hm_queue_result {
     HM_E_QUEUE_TOO_MANY = 63,   /**< All queues, endpoints or places of the pool or endpoint are taken. */
     HM_E_QUEUE_TAKEN = 64,      /**< Another endpoint is the only producer or consumer of this queue. */
     HM_E_QUEUE_FORKED = 65,     /**< It was opened before a fork: open it again in this process. */
-    HM_E_QUEUE_REMOVED = 66,    /**< The pool was removed. */
+    HM_E_QUEUE_REMOVED = 66,    /**< The pool, or the set of atomics, was removed. */
     HM_E_QUEUE_OTHER_POOL = 67, /**< The queue is of another pool than the endpoint. */
     HM_E_QUEUE_BROKEN = 68,     /**< A participant is gone that others counted on, or the key holds something else. */
     HM_E_QUEUE_REENTERED = 69   /**< ::hm_once for a key whose value this thread computes, or a lock that it holds: it would wait for itself. */
@@ -383,6 +383,63 @@ int hm_barrier_join(hm_store *store, const void *key, size_t key_len, uint64_t s
 int hm_barrier_wait(hm_barrier *barrier, uint64_t timeout_ms, uint64_t *round, uint64_t *lost, hm_error *error);
 /** Leaves the barrier: the others go on without. NULL is allowed. */
 void hm_barrier_leave(hm_barrier *barrier);
+/** @} */
+
+/** @defgroup atomics Shared atomics
+ *
+ * Words of 64 bits with names, 0 at first, which every process reads and changes in place, by one instruction each. A set of them is a region of the
+ * store's file, as a pool is: ::hm_clear leaves it as it is, a backup does not copy it, and after a crash of the machine a durable store is rebuilt
+ * without it. What is done to an atomic is no part of a transaction or of the change feed. A process that dies has done each operation wholly or not at
+ * all. All operations are sequentially consistent; each that changes the word wakes those who wait. Names are as those of pools; that of an
+ * atomic has at most 56 bytes.
+ * @{ */
+
+/** An open set of shared atomics. */
+typedef struct hm_atomics hm_atomics;
+/** An open atomic. Any number of threads may use it. */
+typedef struct hm_atomic hm_atomic;
+
+/** Opens a set; creates it if it is missing. It has room for 1024 atomics. @return #HM_OK, #HM_E_QUEUE_BAD_OPTION, and errors of writing */
+int hm_atomics_open(hm_store *store, const char *name, hm_atomics **set, hm_error *error);
+/** Closes a set; its atomics that are open stay so. NULL is allowed. */
+void hm_atomics_close(hm_atomics *set);
+/** Takes a set's name off it; its room is free when no process has it open. @return #HM_OK, #HM_ABSENT */
+int hm_atomics_remove(hm_store *store, const char *name, hm_error *error);
+
+/**
+ * Opens the atomic of a name; makes it if it is missing. It is kept until the set is removed.
+ * @return #HM_OK, #HM_E_QUEUE_TOO_MANY, #HM_E_QUEUE_BAD_OPTION, #HM_E_QUEUE_FORKED, #HM_E_QUEUE_REMOVED
+ */
+int hm_atomic_open(hm_atomics *set, const char *name, hm_atomic **atomic, hm_error *error);
+/** Closes an atomic. NULL is allowed. */
+void hm_atomic_close(hm_atomic *atomic);
+
+/**
+ * The word itself, for atomic operations of the compiler. It stays where it is until the atomic is closed; a forked child must not use it. After a
+ * change call ::hm_atomic_notify, else those who wait see it within 128 ms.
+ * @return #HM_OK, #HM_E_QUEUE_FORKED
+ */
+int hm_atomic_word(hm_atomic *atomic, uint64_t **word, hm_error *error);
+/** The value. @return #HM_OK, #HM_E_QUEUE_FORKED */
+int hm_atomic_load(hm_atomic *atomic, uint64_t *value, hm_error *error);
+/** Stores a value. @return as ::hm_atomic_load */
+int hm_atomic_store(hm_atomic *atomic, uint64_t value, hm_error *error);
+/** Stores a value; `before` is the one before. @return as ::hm_atomic_load */
+int hm_atomic_swap(hm_atomic *atomic, uint64_t value, uint64_t *before, hm_error *error);
+/** Adds, modulo 2^64; `before` is the value before. @return as ::hm_atomic_load */
+int hm_atomic_fetch_add(hm_atomic *atomic, uint64_t value, uint64_t *before, hm_error *error);
+/** Clears the bits that are not set in `value`. @return as ::hm_atomic_fetch_add */
+int hm_atomic_fetch_and(hm_atomic *atomic, uint64_t value, uint64_t *before, hm_error *error);
+/** Sets the bits of `value`. @return as ::hm_atomic_fetch_add */
+int hm_atomic_fetch_or(hm_atomic *atomic, uint64_t value, uint64_t *before, hm_error *error);
+/** Flips the bits of `value`. @return as ::hm_atomic_fetch_add */
+int hm_atomic_fetch_xor(hm_atomic *atomic, uint64_t value, uint64_t *before, hm_error *error);
+/** Stores `value` if it is `current`; `before` is the value before. @return #HM_OK; #HM_UNCHANGED: it was another; as ::hm_atomic_load */
+int hm_atomic_compare_exchange(hm_atomic *atomic, uint64_t current, uint64_t value, uint64_t *before, hm_error *error);
+/** Waits until the value is another than `seen`: `value`. @return #HM_OK; #HM_TIMEOUT; #HM_E_QUEUE_REMOVED; as ::hm_atomic_load */
+int hm_atomic_wait(hm_atomic *atomic, uint64_t seen, uint64_t timeout_ms, uint64_t *value, hm_error *error);
+/** Wakes those who wait, to look again: after a change through ::hm_atomic_word. @return as ::hm_atomic_load */
+int hm_atomic_notify(hm_atomic *atomic, hm_error *error);
 /** @} */
 
 #ifdef __cplusplus

@@ -5,8 +5,8 @@
 //! those that name a key are two, from one `export_by_key!`). The macro makes it `extern "C"`, turns the raw arguments
 //! into Rust's own types (`args`), keeps panics inside, and writes the error text (`failure`). So nothing outside
 //! `args`, `arrays`, `key`, `export`, `failure`, `handle` and the structures that a caller provides room for (`view`,
-//! `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `locks`, `transaction`, `write_batch`, `log`,
-//! `log_drain`, `feed`) is unsafe.
+//! `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `locks`, `atomics`, `transaction`, `write_batch`,
+//! `log`, `log_drain`, `feed`) is unsafe.
 //!
 //! The structures in `abi`, `log_abi` and `feed_abi` are those of the headers, field by field; `tests/header` and the
 //! committed `abi/layout.txt` hold them to it.
@@ -24,6 +24,7 @@ mod failure;
 mod handle;
 pub mod result;
 
+pub mod atomics;
 pub mod batch;
 pub mod bulk;
 pub mod conditions;

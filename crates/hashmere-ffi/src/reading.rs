@@ -1,9 +1,9 @@
 //! Reading.
 
 use crate::abi::HmMetadata;
-use crate::args::{Buffer, Maybe, Out};
-use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
-use hashmere::{Expiry, Key, Metadata, ReadError, Store, View};
+use crate::args::{Buffer, Maybe, Out, Plain};
+use crate::result::{ABSENT, BUFFER_TOO_SMALL, MISMATCH, OK};
+use hashmere::{Expiry, Key, Metadata, ReadError, Store, Version, View};
 use hashmere_engine::{Address, FileEngine, StoreHandle};
 use std::ffi::{c_int, c_void};
 
@@ -105,6 +105,15 @@ export_by_key! {
     /// See `hashmere.h`.
     fn hm_contains | hm_contains_at(store, key) {
         Ok(present(store.contains_key(key)?))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_is_up_to_date | hm_is_up_to_date_at(
+        store,
+        key,
+        version: Plain = (version: u64),
+    ) {
+        Ok(if store.is_up_to_date(key, Version(version))? { OK } else { MISMATCH })
     }
 
     /// See `hashmere.h`.

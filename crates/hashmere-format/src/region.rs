@@ -31,6 +31,8 @@ pub mod kind {
     pub const FEED: u64 = 3;
     /// Up to where this store is a copy of another one.
     pub const REPLICA: u64 = 4;
+    /// A set of shared atomics.
+    pub const ATOMICS: u64 = 5;
 }
 
 /// `"MEREGION"` as a little-endian word.

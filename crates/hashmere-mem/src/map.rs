@@ -87,6 +87,14 @@ impl MapMem {
         send::send(letter, to, self.word(progress), len)
     }
 
+    /// The word at an offset, which is a multiple of 8 within the mapping. It stays where it is as long as this lives.
+    #[inline(always)]
+    pub fn atomic(&self, off: u64) -> &AtomicU64 {
+        assert!(off % 8 == 0, "word offset {off:#x} is not aligned");
+        self.check_always(off, 8);
+        self.word(off)
+    }
+
     #[inline(always)]
     fn word(&self, off: u64) -> &AtomicU64 {
         debug_assert!(off % 8 == 0, "word offset {off:#x} is not aligned");

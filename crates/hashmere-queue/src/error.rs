@@ -40,7 +40,7 @@ pub enum QueueError {
     ),
     /// This process was forked from the one that opened the pool or joined the barrier: do so again. Code 65.
     Forked,
-    /// The pool was removed. Code 66.
+    /// The pool, or the set of atomics, was removed. Code 66.
     Removed,
     /// The queue is of another pool than the endpoint. Code 67.
     OtherPool,
@@ -58,9 +58,9 @@ pub enum QueueError {
         /// The key; bytes that are not UTF-8 are U+FFFD.
         key: Box<str>,
     },
-    /// There is no room for a pool; the code of what the store says.
+    /// There is no room for a pool or a set of atomics; the code of what the store says.
     NoRoom {
-        /// Bytes that the pool needs, in one piece.
+        /// Bytes that it needs, in one piece.
         bytes: u64,
         /// What the store says.
         error: Box<Error>,
@@ -103,7 +103,7 @@ impl fmt::Display for QueueError {
                 write!(f, "another endpoint is the {role} of this queue, which has one at a time; drop that endpoint first, or use an MPMC queue")
             }
             Self::Forked => f.write_str("this was opened, or joined, before a fork; do so again in this process"),
-            Self::Removed => f.write_str("the pool was removed; create a new one"),
+            Self::Removed => f.write_str("the pool or set was removed; create a new one"),
             Self::OtherPool => f.write_str("the queue is of another pool; elements move within one pool only"),
             Self::Broken(what) => f.write_str(what),
             Self::Reentered { what: "semaphore", key } => {
@@ -115,7 +115,7 @@ impl fmt::Display for QueueError {
             Self::Reentered { key, .. } => {
                 write!(f, "`once` of {key:?} was called by this thread, which is computing the value of that key; return it from there")
             }
-            Self::NoRoom { bytes, error } => write!(f, "{error}; the pool needs {bytes} bytes in one piece"),
+            Self::NoRoom { bytes, error } => write!(f, "{error}; {bytes} bytes in one piece are needed"),
         }
     }
 }

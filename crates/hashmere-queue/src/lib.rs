@@ -34,6 +34,7 @@
 //! *It is not* a message broker: elements have one size, nothing is kept over a crash of the machine, and no process
 //! outside the machine can take part. `docs/internals/queues.md` has the bytes, the protocol and the argument.
 
+mod atomic;
 mod barrier;
 mod element;
 mod endpoint;
@@ -60,6 +61,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+pub use atomic::{Atomic, Atomics};
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use element::{Element, Plain};
 pub use endpoint::Endpoint;

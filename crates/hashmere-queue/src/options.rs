@@ -9,8 +9,8 @@ use hashmere_engine::{StoreHandle, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
 
-/// An error of creating a pool of `bytes` bytes.
-fn no_room(error: WriteError, bytes: u64) -> QueueError {
+/// An error of creating a region of `bytes` bytes.
+pub(crate) fn no_room(error: WriteError, bytes: u64) -> QueueError {
     if error.is_no_room() {
         QueueError::NoRoom { bytes, error: Box::new(error.into()) }
     } else {

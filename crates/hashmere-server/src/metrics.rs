@@ -109,6 +109,7 @@ pub(crate) fn kind_of(number: u64) -> &'static str {
         kind::LOG => "log",
         kind::FEED => "feed",
         kind::REPLICA => "replica",
+        kind::ATOMICS => "atomics",
         _ => "other",
     }
 }

@@ -271,7 +271,8 @@ fn steps_of_every_kind_add_up() {
         for thread in 0..4i64 {
             let store = &store;
             scope.spawn(move || {
-                let (signed, fraction) = (store.id_of(b"signed").unwrap().unwrap(), store.id_of(b"fraction").unwrap());
+                let (signed, fraction) =
+                    (store.id_of(b"signed").unwrap().unwrap(), store.id_of(b"fraction").unwrap().unwrap());
                 for _ in 0..STEPS {
                     // Two up, two down: the sum crosses zero again and again.
                     let step = if thread % 2 == 0 { 3 } else { -3 };

@@ -199,7 +199,7 @@ fn what_cannot_be_is_refused_at_once_and_says_why() {
     let begin = thread_cpu();
     let error = PoolOptions::new(1 << 31, 64).create(&store, "large").unwrap_err();
     assert!(matches!(error, QueueError::NoRoom { .. }) && matches!(error.code(), 12 | 31), "{error}");
-    assert!(error.to_string().contains("the pool needs "), "{error}");
+    assert!(error.to_string().contains("in one piece are needed"), "{error}");
     let took = thread_cpu() - begin;
     assert!(took < Duration::from_secs(2), "{took:?}");
     assert!(store.stats().bytes_allocated < 8 << 20);

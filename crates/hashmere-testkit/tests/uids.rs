@@ -5,7 +5,7 @@
 
 use hashmere::{
     Attributes, CasOutcome, Change, Counter, EntryId, Expected, Key, Options, Store, Ttl, Uid, Update, Updated,
-    WriteError,
+    Version, WriteError,
 };
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
@@ -53,7 +53,7 @@ fn survive_growth_overwriting_cleaning_and_reopening() {
 }
 
 /// How many calls [`all_do_nothing`] knows.
-const CALLS: u64 = 26;
+const CALLS: u64 = 31;
 
 /// A call by the number of an entry that is gone: says that it is absent, or, where it would have to create it, fails.
 fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
@@ -87,6 +87,11 @@ fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
         22 => stale(store.update_with(gone, |_| Update::Set(b"wrong".to_vec()))),
         23 => stale(store.reserve(gone, 3, none)),
         24 => stale(store.incr_by(gone, 1, Counter::or_create(1))),
+        25 => !store.is_up_to_date(gone, Version(7)).unwrap(),
+        26 => store.incr_signed(gone, 1, Counter::EXISTING).unwrap().is_none(),
+        27 => stale(store.incr_signed(gone, 1, Counter::or_create(1))),
+        28 => store.incr_float(gone, 1.0, Counter::EXISTING).unwrap().is_none(),
+        29 => stale(store.incr_float(gone, 1.0, Counter::or_create(1.0))),
         _ => stale(store.inc_ref(gone, 1)),
     };
     assert!(did_nothing, "call {call} on {gone:?}");
@@ -203,8 +208,11 @@ fn one_after_the_other(store: &Store, key: Key<'_>, bytes: &[u8], uid: Uid) {
     assert!(store.append(key, b">").unwrap().is_some() && store.prepend(key, b"<").unwrap().is_some());
     let item = store.get_item(key).unwrap().unwrap();
     assert_eq!((&item.value[..], item.metadata.flags, item.metadata.uid), (&b"<two>"[..], 5, uid));
-    assert_eq!((*store.view(key).unwrap().unwrap()).to_vec(), item.value);
+    let view = store.view(key).unwrap().unwrap();
+    assert_eq!(((*view).to_vec(), view.metadata()), (item.value.clone(), item.metadata));
     assert_eq!(store.metadata(key).unwrap(), Some(item.metadata));
+    assert!(store.is_up_to_date(key, item.metadata.version).unwrap());
+    assert!(!store.is_up_to_date(key, stored.version).unwrap());
 
     let cas = |expected, value| store.cas(key, expected, Change::Set(value)).unwrap();
     assert_eq!(cas(Expected::Absent, b"no"), CasOutcome::Mismatch(item.metadata.version));
@@ -215,6 +223,16 @@ fn one_after_the_other(store: &Store, key: Key<'_>, bytes: &[u8], uid: Uid) {
     assert_eq!(store.incr(key, 2, Counter::EXISTING).unwrap(), Some(10));
     assert_eq!(store.decr(key, 3, Counter::or_create(99)).unwrap(), Some(7));
     assert_eq!(store.incr_by(key, -6, Counter::EXISTING).unwrap(), Some(1));
+    assert_eq!(store.incr_signed(key, -3, Counter::or_create(9)).unwrap(), Some(-2));
+    assert_eq!(store.incr_float(key, 2.5, Counter::or_create(9.0)).unwrap(), Some(0.5));
+    let seen = store.set(key, b"1").unwrap().version;
+    assert!(store.is_up_to_date(key, seen).unwrap());
+    assert!(store.touch(key, Ttl::After(Duration::from_secs(9))).unwrap());
+    assert!(store.is_up_to_date(key, seen).unwrap(), "a touch is no change");
+    // In place, too.
+    assert_eq!(store.incr(key, 1, Counter::EXISTING).unwrap(), Some(2));
+    assert!(!store.is_up_to_date(key, seen).unwrap());
+    assert_eq!(store.decr(key, 1, Counter::EXISTING).unwrap(), Some(1));
     assert_eq!((store.inc_ref(key, 1).unwrap(), store.dec_ref(key, 1).unwrap()), (2, Some(1)));
     let updated = store.update_with(key, |item| Update::Set([&item.unwrap().value[..], b"!"].concat()));
     assert!(matches!(updated.unwrap(), Updated::Stored(stored) if stored.uid == uid));

@@ -55,7 +55,13 @@ fn many_more_views_than_pins() {
         let key = payload::key(number);
         if rng.chance(20) && held.len() < 300 {
             let expected = store.get(&key).unwrap().unwrap();
-            held.push((expected, store.view(&key).unwrap().unwrap()));
+            // By the key, its UID or its id.
+            let view = match rng.below(3) {
+                0 => store.view(&key),
+                1 => store.view(store.metadata(&key).unwrap().unwrap().uid),
+                _ => store.view(store.id_of(&key).unwrap().unwrap()),
+            };
+            held.push((expected, view.unwrap().unwrap()));
         } else if rng.chance(15) && !held.is_empty() {
             let (expected, view) = held.swap_remove(rng.index(held.len()));
             assert_eq!(*view, expected[..], "round {round}");
@@ -106,8 +112,15 @@ fn intact_while_other_processes_write() {
     writer.expect("ready");
     let begin = Instant::now();
     let (mut views, mut zero_copy) = (0u64, 0u64);
+    // A key that is overwritten keeps its id.
+    let ids: Vec<_> = (0..20).map(|number| store.id_of(&payload::key(number)).unwrap().unwrap()).collect();
     while begin.elapsed() < Duration::from_secs(3) {
-        let held: Vec<_> = (0..20).map(|number| store.view(&payload::key(number)).unwrap().unwrap()).collect();
+        let view = |number: usize| match number % 3 {
+            0 => store.view(&payload::key(number as u64)),
+            1 => store.view(ids[number].uid()),
+            _ => store.view(ids[number]),
+        };
+        let held: Vec<_> = (0..20).map(|number| view(number).unwrap().unwrap()).collect();
         for _ in 0..20 {
             for (number, view) in held.iter().enumerate() {
                 let tag =
@@ -119,6 +132,7 @@ fn intact_while_other_processes_write() {
         zero_copy += held.iter().filter(|view| view.is_zero_copy()).count() as u64;
     }
     println!("{views} views, {zero_copy} of them zero-copy");
+    assert!(store.view(ids[1]).unwrap().unwrap().is_zero_copy(), "by an id, too");
     assert!(zero_copy > 0);
     writer.finish(LIMIT).ok("hammer");
     assert_clean(&store);

@@ -3,7 +3,7 @@
 use crate::key::Name;
 use crate::{
     Attributes, CasOutcome, Change, EntryId, Expected, Item, Key, Metadata, ReadError, Store, Stored, Update, Updated,
-    Version, View, WriteError,
+    Version, WriteError,
 };
 use hashmere_engine::{Address, Found};
 
@@ -69,16 +69,9 @@ impl Store {
         self.read_entry(at, |found| Ok(self.engine().meta_of_found(found)))
     }
 
-    #[cold]
-    pub(crate) fn view_of_entry(&self, at: Address) -> Result<Option<View>, ReadError> {
-        let Some((key, kh)) = self.read_entry(at, |found| {
-            let key = self.engine().key_of(found);
-            Ok((key, self.shared.key_hash(found)))
-        })?
-        else {
-            return Ok(None);
-        };
-        Ok(self.shared.view_of(&key, kh)?.filter(|view| view.metadata().uid == at.uid))
+    #[inline]
+    pub(crate) fn is_entry_up_to_date(&self, at: Address, version: Version) -> Result<bool, ReadError> {
+        Ok(self.read_entry(at, |found| Ok(found.version()))? == Some(version.0))
     }
 
     #[cold]

@@ -1,7 +1,9 @@
 //! The handle, and reading.
 
 use crate::key::Name;
-use crate::{CheckReport, Error, Expiry, Item, Key, Metadata, Mode, OpenError, ReadError, Stats, View, WriteError};
+use crate::{
+    CheckReport, Error, Expiry, Item, Key, Metadata, Mode, OpenError, ReadError, Stats, Version, View, WriteError,
+};
 use hashmere_engine::{resolve, FileEngine, SharedEngine, StoreHandle};
 use hashmere_format::row::Stat;
 use std::path::{Path, PathBuf};
@@ -86,7 +88,7 @@ impl Store {
     pub fn view<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<View>, ReadError> {
         let view = match self.name(key) {
             Name::Key(key, kh) => self.shared.view_of(key, kh)?,
-            Name::At(at) => self.view_of_entry(at)?,
+            Name::At(at) => self.shared.view_at(at)?,
         };
         self.engine().count(if view.is_some() { Stat::Hits } else { Stat::Misses }, 1);
         Ok(view)
@@ -109,6 +111,21 @@ impl Store {
     /// See [`ReadError`].
     pub fn contains_key<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool, ReadError> {
         Ok(self.metadata(key)?.is_some())
+    }
+
+    /// Whether a key is still there with the version that it was seen with: `false` if it was changed or removed since.
+    ///
+    /// By an [`EntryId`](crate::EntryId) or [`Uid`](crate::Uid) this neither hashes nor looks through a bucket: it loads
+    /// the words that lead to the entry, and the one of its version. They stay in the caller's cache until a process
+    /// changes the key or a neighbour. A touch is no change.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn is_up_to_date<'k>(&self, key: impl Into<Key<'k>>, version: Version) -> Result<bool, ReadError> {
+        match self.name(key) {
+            Name::Key(key, kh) => Ok(self.engine().peek(key, kh)?.is_some_and(|meta| meta.version == version)),
+            Name::At(at) => self.is_entry_up_to_date(at, version),
+        }
     }
 
     /// How long a key still lives; `None` if it is not there.

@@ -45,6 +45,10 @@ public:
     returns<bool> contains(const key &k) const {
         return yes([&](hm_error *e) { return hm_contains_at(c_, &k.c(), e); });
     }
+    /// Whether a key is still there with the version that it was seen with.
+    returns<bool> is_up_to_date(const key &k, std::uint64_t version) const {
+        return yes([&](hm_error *e) { return hm_is_up_to_date_at(c_, &k.c(), version, e); });
+    }
     returns<std::optional<std::size_t>> value_len(const key &k) const {
         std::size_t len = 0;
         return base::template maybe<std::size_t>([&](hm_error *e) { return hm_value_len_at(c_, &k.c(), &len, e); },

@@ -15,6 +15,8 @@ A name is a file in ``/dev/shm/hashmere-<uid>/`` (``HASHMERE_DIR`` replaces the 
 """
 
 from ._hashmere import (
+    Atomic,
+    Atomics,
     Barrier,
     Drainer,
     Element,
@@ -120,6 +122,8 @@ __all__ = [
     "BadOption",
     "BadPattern",
     "BadToken",
+    "Atomic",
+    "Atomics",
     "Barrier",
     "Branch",
     "Busy",

@@ -254,7 +254,7 @@ class QueueForked(Error):
 
 
 class QueueRemoved(Error):
-    """The pool was removed."""
+    """The pool, or the set of atomics, was removed."""
 
     code = 66
 

@@ -177,6 +177,9 @@ void init_view(void);
 void init_endpoint(void);
 void init_queue(void);
 void init_locks(void);
+
+/* atomic.c */
+void init_atomic(void);
 void init_waiting(void);
 void init_log(void);
 void init_feed(void);

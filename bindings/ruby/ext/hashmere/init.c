@@ -26,6 +26,7 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_endpoint();
     init_queue();
     init_locks();
+    init_atomic();
     init_waiting();
     init_log();
     init_feed();

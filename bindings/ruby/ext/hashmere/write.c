@@ -254,6 +254,17 @@ static VALUE store_metadata(VALUE self, VALUE key) {
     return result == HM_OK ? from_meta(&meta, Qnil) : Qnil;
 }
 
+static VALUE store_up_to_date(VALUE self, VALUE key, VALUE version) {
+    store *s = open_store(self);
+    hm_key k = key_of(&key);
+    hm_error error;
+    int result = hm_is_up_to_date_at(s->hm, &k, to_u64(version, "version"), &error);
+    if (result > 0)
+        raise_error(&error);
+    RB_GC_GUARD(key);
+    return RBOOL(result == HM_OK);
+}
+
 /* _ttl(key): milliseconds, -1 forever, nil absent. */
 static VALUE store_ttl(VALUE self, VALUE key) {
     store *s = open_store(self);
@@ -285,4 +296,5 @@ void init_write(void) {
     rb_define_private_method(store_class, "_get_and_touch", store_get_and_touch, 3);
     rb_define_private_method(store_class, "_metadata", store_metadata, 1);
     rb_define_private_method(store_class, "_ttl", store_ttl, 1);
+    rb_define_method(store_class, "up_to_date?", store_up_to_date, 2);
 }

@@ -9,6 +9,8 @@ module Hashmere
     #   Stores a value without attributes. @return [String] the value
     # @!method key?(key)
     #   @return [Boolean] whether the key is there
+    # @!method up_to_date?(key, version)
+    #   @return [Boolean] whether the key is still there with this version; by {EntryId} or {Uid} nothing is hashed or looked for
     # @!method append(key, tail)
     #   Puts bytes behind a value; flags and expiry stay. @return [Integer, nil] its version; nil: the key is absent
     # @!method prepend(key, head)

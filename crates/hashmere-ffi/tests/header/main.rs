@@ -134,6 +134,8 @@ fn each_function_is_declared_as_it_is_defined() {
         "hm_queue_close",
         "hm_ready_fd_close",
         "hm_endpoint_close",
+        "hm_atomics_close",
+        "hm_atomic_close",
         "hm_mutex_unlock",
         "hm_rwlock_unlock",
         "hm_rwlock_waiter_close",

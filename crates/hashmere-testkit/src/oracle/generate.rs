@@ -124,9 +124,15 @@ impl Generator {
             27 => Action::Edit(self.short()),
             28..30 => Action::Incr(self.rng.below(100), self.counter()),
             30 => Action::Decr(self.rng.below(100), self.counter()),
-            31 => Action::IncrBy(self.rng.below(100) as i64 - 50, self.counter()),
-            32 => Action::IncRef,
-            33 => Action::DecRef,
+            31 if self.rng.chance(50) => Action::IncrBy(self.rng.below(100) as i64 - 50, self.counter()),
+            31 => {
+                // At times beyond what there is.
+                let by = if self.rng.chance(10) { i64::MIN } else { self.rng.below(200) as i64 - 120 };
+                let Counter { initial, attributes } = self.counter();
+                Action::IncrSigned(by, Counter { initial: initial.map(|initial| 50 - initial as i64), attributes })
+            }
+            32 => Action::IncRef(self.rng.below(4)),
+            33 => Action::DecRef(self.rng.below(4)),
             34 => Action::Touch(self.ttl()),
             35 => Action::GetAndTouch(self.future()),
             _ => Action::At(self.numbered()),

@@ -83,13 +83,19 @@ impl Model {
                 value.extend_from_slice(tail);
                 self.update(key, &Update::Set(value))
             }
-            Action::Incr(by, counter) => self.count(key, counter, |n| n.wrapping_add(*by)),
-            Action::Decr(by, counter) => self.count(key, counter, |n| n.saturating_sub(*by)),
-            Action::IncrBy(by, counter) if *by < 0 => self.count(key, counter, |n| n.saturating_sub(by.unsigned_abs())),
-            Action::IncrBy(by, counter) => self.count(key, counter, |n| n.wrapping_add(*by as u64)),
-            Action::IncRef => self.count(key, &Counter::or_create(1), |n| n.wrapping_add(1)),
-            Action::DecRef => {
-                let outcome = self.count(key, &Counter::EXISTING, |n| n.saturating_sub(1));
+            Action::Incr(by, counter) => self.count(key, counter, |n| Some(n.wrapping_add(*by))),
+            Action::Decr(by, counter) => self.count(key, counter, |n| Some(n.saturating_sub(*by))),
+            Action::IncrBy(by, counter) if *by < 0 => {
+                self.count(key, counter, |n| Some(n.saturating_sub(by.unsigned_abs())))
+            }
+            Action::IncrBy(by, counter) => self.count(key, counter, |n| Some(n.wrapping_add(*by as u64))),
+            Action::IncrSigned(by, counter) => {
+                self.count_as(key, counter, signed, |n| n.checked_add(*by), Outcome::Signed)
+            }
+            Action::IncRef(0) if created => Outcome::Number(0),
+            Action::IncRef(by) => self.count(key, &Counter::or_create(*by), |n| n.checked_add(*by)),
+            Action::DecRef(by) => {
+                let outcome = self.count(key, &Counter::EXISTING, |n| Some(n.saturating_sub(*by)));
                 if outcome == Outcome::Number(0) {
                     self.remove(key);
                 }
@@ -196,17 +202,29 @@ impl Model {
         }
     }
 
-    fn count(&mut self, key: &[u8], counter: &Counter, change: impl FnOnce(u64) -> u64) -> Outcome {
+    fn count(&mut self, key: &[u8], counter: &Counter, change: impl FnOnce(u64) -> Option<u64>) -> Outcome {
+        self.count_as(key, counter, decimal, change, Outcome::Number)
+    }
+
+    /// `change` says what becomes of a number; `None`: its kind does not have it.
+    fn count_as<N: Copy + ToString>(
+        &mut self,
+        key: &[u8],
+        counter: &Counter<N>,
+        parse: fn(&[u8]) -> Option<N>,
+        change: impl FnOnce(N) -> Option<N>,
+        outcome: fn(N) -> Outcome,
+    ) -> Outcome {
         let Some(entry) = self.entries.get_mut(key) else {
             let Some(initial) = counter.initial else { return Outcome::Absent };
             self.put(key, initial.to_string().as_bytes(), counter.attributes);
-            return Outcome::Number(initial);
+            return outcome(initial);
         };
-        let Some(number) = decimal(&entry.value) else { return Outcome::NotANumber };
-        let after = change(number);
+        let Some(number) = parse(&entry.value) else { return Outcome::NotANumber };
+        let Some(after) = change(number) else { return Outcome::Overflow };
         entry.value = after.to_string().into_bytes();
         entry.changed = true;
-        Outcome::Number(after)
+        outcome(after)
     }
 
     fn touch(&mut self, key: &[u8], ttl: Ttl) -> bool {
@@ -258,6 +276,15 @@ impl Model {
             Hashed::DeleteByUid => self.numbered(key, &Numbered::Delete),
             Hashed::OtherHash => Outcome::Absent,
         }
+    }
+}
+
+/// The same with a minus, of 64 bits with a sign.
+fn signed(text: &[u8]) -> Option<i64> {
+    match text.strip_prefix(b"-") {
+        Some(digits) if text.len() <= 32 => 0i64.checked_sub_unsigned(decimal(digits)?),
+        Some(_) => None,
+        None => decimal(text)?.try_into().ok(),
     }
 }
 

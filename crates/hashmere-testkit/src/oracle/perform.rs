@@ -50,8 +50,9 @@ pub(crate) fn perform(store: &Store, key: &[u8], action: &Action, known: &Known)
         Action::Incr(by, counter) => plain(number(store.incr(key, *by, *counter))?),
         Action::Decr(by, counter) => plain(number(store.decr(key, *by, *counter))?),
         Action::IncrBy(by, counter) => plain(number(store.incr_by(key, *by, *counter))?),
-        Action::IncRef => plain(number(store.inc_ref(key, 1).map(Some))?),
-        Action::DecRef => plain(number(store.dec_ref(key, 1))?),
+        Action::IncrSigned(by, counter) => plain(counted(store.incr_signed(key, *by, *counter), Outcome::Signed)?),
+        Action::IncRef(by) => plain(number(store.inc_ref(key, *by).map(Some))?),
+        Action::DecRef(by) => plain(number(store.dec_ref(key, *by))?),
         Action::Touch(ttl) => plain(Outcome::Flag(store.touch(key, *ttl)?)),
         Action::GetAndTouch(ttl) => plain(item(store.get_and_touch(key, *ttl)?)),
         Action::At(action) => numbered(store, key, action)?,
@@ -83,9 +84,14 @@ fn item(item: Option<Item>) -> Outcome {
 }
 
 fn number(result: Result<Option<u64>, WriteError>) -> Result<Outcome, WriteError> {
+    counted(result, Outcome::Number)
+}
+
+fn counted<N>(result: Result<Option<N>, WriteError>, outcome: fn(N) -> Outcome) -> Result<Outcome, WriteError> {
     match result {
-        Ok(number) => Ok(number.map_or(Outcome::Absent, Outcome::Number)),
+        Ok(number) => Ok(number.map_or(Outcome::Absent, outcome)),
         Err(WriteError::NotANumber) => Ok(Outcome::NotANumber),
+        Err(WriteError::Overflow) => Ok(Outcome::Overflow),
         Err(error) => Err(error),
     }
 }

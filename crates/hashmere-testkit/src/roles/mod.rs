@@ -1,7 +1,8 @@
 //! What the worker program can be: one file per role. A role ends when its standard input is closed, and panics (the
 //! process then fails) when the store does what it must not.
 
-pub mod backup;
+pub mod atomic;
+mod backup;
 pub mod bank;
 pub mod confined;
 mod crowd;
@@ -60,6 +61,8 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "opener" => opener::run(&mut arguments),
         "passers" => crowd::passers(&mut arguments),
         "queue" => queue::run(&mut arguments),
+        "atomic" => atomic::atomic(&mut arguments),
+        "atomic-waiter" => atomic::waiter(&mut arguments),
         "rwlock" => lock::rwlock(&mut arguments),
         "rwlock-holder" => lock::rwlock_holder(&mut arguments),
         "semaphore" => lock::semaphore(&mut arguments),

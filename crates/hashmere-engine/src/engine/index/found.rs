@@ -49,7 +49,7 @@ impl Found {
     }
     /// The version.
     #[inline(always)]
-    pub(crate) fn version(&self) -> u64 {
+    pub fn version(&self) -> u64 {
         self.header.version()
     }
 }
