@@ -7,6 +7,7 @@ mod attributes;
 mod backup;
 mod bytes;
 mod change;
+mod dump;
 mod endpoint;
 mod error;
 mod feed;

@@ -42,6 +42,7 @@ from ._hashmere import (
     path_of,
     remove,
 )
+from ._named import backup, check, dump, load, stats
 from ._store import Store
 from ._types import KEEP, REMOVE, Branch, Condition, EntryId, FeedEvent, FeedInfo, FeedTransaction, Level, LogLine, Item, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
@@ -54,6 +55,7 @@ from .errors import (
     BadCursor,
     BadName,
     BadOption,
+    BadPart,
     BadPattern,
     BadToken,
     Busy,
@@ -73,6 +75,7 @@ from .errors import (
     LogTaken,
     LogTooLong,
     LogTooMany,
+    Malformed,
     InvalidState,
     NoSpace,
     NotANumber,
@@ -106,8 +109,7 @@ from .errors import (
 from .log import Log, LogHandler
 from .memo import memoize
 
-open = Store
-"""Opens a store: see `Store`."""
+from ._store import open
 
 __all__ = [
     "AddressSpace",
@@ -118,6 +120,7 @@ __all__ = [
     "BadCursor",
     "BadName",
     "BadOption",
+    "BadPart",
     "BadPattern",
     "BadToken",
     "Barrier",
@@ -161,6 +164,7 @@ __all__ = [
     "LogTaken",
     "LogTooLong",
     "LogTooMany",
+    "Malformed",
     "ManualDrainer",
     "Mutex",
     "NoSpace",
@@ -211,8 +215,13 @@ __all__ = [
     "WriteBatch",
     "WrongLength",
     "__version__",
+    "backup",
+    "check",
+    "dump",
+    "load",
     "memoize",
     "open",
     "path_of",
     "remove",
+    "stats",
 ]

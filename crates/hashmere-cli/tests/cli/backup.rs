@@ -43,7 +43,7 @@ fn a_series_keeps_the_last_ones() {
     let folder = s.path().join("series");
     let mut series = s.command(["backup", "a", "series", "--every", "1s", "--keep", "2"]);
     let mut child = series.stdout(Stdio::piped()).spawn().unwrap();
-    let made = printed(&mut child, 3);
+    let made = printed(&mut child, 4);
     // Killed without notice, in whatever it is doing.
     child.kill().unwrap();
     child.wait().unwrap();
