@@ -80,7 +80,7 @@ static void scans(void) {
     CHECK(seen == KEYS);
     for (int i = 0; i < KEYS; i++)
         CHECK(count.seen[i] == 1);
-    hm_filter filter = {sizeof filter, HM_KEYS_ONLY, {"k1", 2}, {"*[05]", 5}};
+    hm_filter filter = {.size = sizeof filter, .flags = HM_KEYS_ONLY, .prefix = {"k1", 2}, .glob = {"*[05]", 5}};
     EXPECT(HM_OK, hm_scan_open(store, &filter, 0, &scan, &error));
     for (n = 0; hm_scan_next(scan, &pair, &error) == HM_OK; n++)
         CHECK(pair.value.len == 0 && pair.metadata.value_len == pair.key.len);

@@ -20,7 +20,7 @@ fn classes<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
 }
 
 /// The exception for a code. With an `errno` it is an `OSError` as well.
-fn exception(py: Python<'_>, code: i32, text: String, errno: Option<i32>) -> PyErr {
+pub fn exception(py: Python<'_>, code: i32, text: String, errno: Option<i32>) -> PyErr {
     let make = || -> PyResult<PyErr> {
         let Some(class) = classes(py)?.get_item(code)? else {
             return Ok(PyRuntimeError::new_err(format!("{text} (code {code})")));
@@ -52,7 +52,7 @@ pub fn raised(py: Python<'_>, error: impl Into<Error>) -> PyErr {
     raised
 }
 
-fn errno_of(error: &Error) -> Option<i32> {
+pub fn errno_of(error: &Error) -> Option<i32> {
     match error {
         Error::Open(OpenError::NotFound { .. }) => Some(2),
         Error::Open(OpenError::AlreadyExists { .. }) | Error::Backup(BackupError::Exists { .. }) => Some(17),

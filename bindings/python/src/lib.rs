@@ -8,6 +8,7 @@ mod attributes;
 mod backup;
 mod bytes;
 mod change;
+mod dump;
 mod endpoint;
 mod error;
 mod feed;

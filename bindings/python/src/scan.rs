@@ -3,6 +3,7 @@
 use crate::bytes;
 use crate::error::OrRaise;
 use crate::item::item;
+use crate::key::Key;
 use crate::store::StoreBase;
 use hashmere::{Cursor, Filter, Pair, ReadError, Store};
 use pyo3::exceptions::PyValueError;
@@ -77,8 +78,43 @@ impl State {
     }
 }
 
-/// Which keys, from `prefix` and `glob`.
-fn filter(prefix: Option<&Bound<'_, PyAny>>, glob: Option<&Bound<'_, PyAny>>) -> PyResult<Filter> {
+/// Which keys: what the calls that take a filter are given.
+pub struct Which<'a, 'py> {
+    pub prefix: Option<&'a Bound<'py, PyAny>>,
+    pub glob: Option<&'a Bound<'py, PyAny>>,
+    pub regex: Option<&'a Bound<'py, PyAny>>,
+    pub part: Option<(u32, u32)>,
+}
+
+/// Letters of the flags of `re` in the syntax of the engine.
+const FLAGS: [(&str, &str); 4] = [("IGNORECASE", "i"), ("MULTILINE", "m"), ("DOTALL", "s"), ("VERBOSE", "x")];
+
+/// A regular expression: `str`, or a compiled pattern of `re`, whose flags are kept.
+fn expression(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = given.py();
+    let re = py.import("re")?;
+    if let Ok(text) = given.extract::<String>() {
+        return Ok(text);
+    }
+    if !given.is_instance(&re.getattr("Pattern")?)? {
+        return Err(bytes::refused(given, "regex must be str or a pattern of re"));
+    }
+    let Ok(text) = given.getattr("pattern")?.extract::<String>() else {
+        return Err(PyValueError::new_err("a regex is of str; in it, (?-u) takes the key as bytes"));
+    };
+    let flags: u32 = given.getattr("flags")?.extract()?;
+    let mut letters = String::new();
+    for (name, letter) in FLAGS {
+        if flags & re.getattr(name)?.extract::<u32>()? != 0 {
+            letters.push_str(letter);
+        }
+    }
+    Ok(if letters.is_empty() { text } else { format!("(?{letters}){text}") })
+}
+
+/// The filter of a call.
+pub fn filter(which: &Which<'_, '_>) -> PyResult<Filter> {
+    let Which { prefix, glob, regex, part } = *which;
     let bytes = |text: &Bound<'_, PyAny>, must| -> PyResult<Vec<u8>> {
         // SAFETY: borrowed for this call.
         unsafe { bytes::fixed(text.as_ptr()) }.map(<[u8]>::to_vec).ok_or_else(|| bytes::refused(text, must))
@@ -89,6 +125,12 @@ fn filter(prefix: Option<&Bound<'_, PyAny>>, glob: Option<&Bound<'_, PyAny>>) ->
     }
     if let Some(glob) = glob {
         filter = filter.glob(bytes(glob, "glob must be bytes or str")?).or_raise(glob.py())?;
+    }
+    if let Some(regex) = regex {
+        filter = filter.regex(expression(regex)?).or_raise(regex.py())?;
+    }
+    if let Some((index, count)) = part {
+        filter = Python::attach(|py| filter.part(index, count).or_raise(py))?;
     }
     Ok(filter)
 }
@@ -114,16 +156,18 @@ fn object<'py>(py: Python<'py>, pair: &Pair, yields: Yield) -> PyResult<Bound<'p
 #[pymethods]
 impl StoreBase {
     /// The iterator behind ``scan``, ``keys`` and the like.
-    #[pyo3(signature = (yields, cursor, prefix, glob, /))]
+    #[pyo3(signature = (yields, cursor, prefix, glob, regex, part, /))]
     fn _scan(
         this: Bound<'_, StoreBase>,
         yields: &str,
         cursor: u64,
         prefix: Option<&Bound<'_, PyAny>>,
         glob: Option<&Bound<'_, PyAny>>,
+        regex: Option<&Bound<'_, PyAny>>,
+        part: Option<(u32, u32)>,
     ) -> PyResult<Scan> {
         let yields = self::yields(yields)?;
-        let mut filter = filter(prefix, glob)?;
+        let mut filter = filter(&Which { prefix, glob, regex, part })?;
         if matches!(yields, Yield::Key) {
             filter = filter.keys_only();
         }
@@ -136,7 +180,8 @@ impl StoreBase {
     /// Scans with several threads and calls ``f(key, value)`` for each pair, from all of them. Reading and filtering
     /// run side by side; the calls do only where Python threads do. The first exception of any call is raised, when all
     /// have ended.
-    #[pyo3(signature = (f, /, *, threads=4, prefix=None, glob=None))]
+    #[pyo3(signature = (f, /, *, threads=4, prefix=None, glob=None, regex=None, part=None))]
+    #[allow(clippy::too_many_arguments)]
     fn parallel_scan(
         &self,
         py: Python<'_>,
@@ -144,11 +189,13 @@ impl StoreBase {
         threads: usize,
         prefix: Option<&Bound<'_, PyAny>>,
         glob: Option<&Bound<'_, PyAny>>,
+        regex: Option<&Bound<'_, PyAny>>,
+        part: Option<(u32, u32)>,
     ) -> PyResult<()> {
         if threads == 0 || threads > 1024 {
             return Err(PyValueError::new_err("threads must be from 1 to 1024"));
         }
-        let filter = filter(prefix, glob)?;
+        let filter = filter(&Which { prefix, glob, regex, part })?;
         let store = self.enter(py)?;
         let store: &Store = &store;
         let failed: Mutex<Option<PyErr>> = Mutex::new(None);
@@ -167,6 +214,16 @@ impl StoreBase {
         });
         let failed = lock(&failed).take();
         failed.map_or_else(|| scanned.or_raise(py), Err)
+    }
+}
+
+#[pymethods]
+impl StoreBase {
+    /// Where a scan begins with this key: it is the first that a scan from there returns, if it passes the filter; those
+    /// that a whole scan returns before it are left out. ``None``: the key is absent.
+    #[pyo3(signature = (key, /))]
+    fn cursor_of(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
+        Ok(self.enter(py)?.cursor_of(key.0).or_raise(py)?.map(|cursor| cursor.0))
     }
 }
 

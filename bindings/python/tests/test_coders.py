@@ -70,3 +70,21 @@ def test_a_coder_of_ones_own(store):
     assert store["k"] == b"ABC" and objects["k"] == "abc"
     with pytest.raises(TypeError, match="loads"):
         store.coded(type("Half", (), {"dumps": lambda self, value: b""})())
+
+
+def test_a_coded_store_has_the_calls_of_a_store(store, in_time):
+    with store.coded() as coded:
+        assert coded.add("a", [1]) and coded.cas("a", [2], version=0) is None
+        assert coded.cas("a", [2], version=coded.version("a")) and coded.take("a") == [2]
+        assert coded.take("a") is None and coded.take("a", 5) == 5
+        coded["b"] = {"x": 1}
+        assert coded.touch("b", 100) and 90 < coded.ttl("b") <= 100 and coded.get_and_touch("b") == {"x": 1}
+        assert coded.ttl("b") == float("inf")
+        assert not coded.delete("b", version=1) and coded.delete("b") and not coded.delete("b")
+        assert coded.incr("n", initial=5) == 5 and coded.incr("n", 2) == 7 and coded.decr("n") == 6 and coded["n"] == 6
+        assert coded.once("o", lambda: {"y": 2}) == {"y": 2} and coded.once("o", lambda: 1 / 0) == {"y": 2}
+        assert coded.random()[0] in (b"n", b"o")
+        coded |= {"p": None}
+        assert coded.copy() == {b"n": 6, b"o": {"y": 2}, b"p": None}
+        assert coded.delete_many(["n", "o", "p", "q"]) == 3 and coded.random() is None
+    assert coded.closed and store.closed

@@ -1,6 +1,7 @@
 """A store is a mapping: whatever a dict answers, it answers. Catches lost, torn and mixed-up keys and values, and wrong answers
 about absence."""
 
+import pydoc
 import random
 from collections.abc import MutableMapping
 
@@ -104,3 +105,24 @@ def test_opened_twice_is_one_store(store):
         other["a"] = "1"
         assert store["a"] == b"1" and store == other
         assert store.path == other.path and repr(store.path) in repr(other)
+
+
+def test_union_and_copy(store):
+    store |= {"a": "1"}
+    store |= [("b", "2")]
+    assert store.copy() == {b"a": b"1", b"b": b"2"} and type(store.copy()) is dict
+    assert store | {b"b": b"3"} == {b"a": b"1", b"b": b"3"}
+    assert {b"b": b"3", b"c": b"4"} | store == {b"a": b"1", b"b": b"2", b"c": b"4"}
+    with pytest.raises(TypeError):
+        store | 5
+
+
+def test_help_of_open_has_its_options():
+    text = pydoc.render_doc(hashmere.open, renderer=pydoc.plaintext)
+    assert "open(" in text
+    for option in ("create_new", "max_bytes", "durable", "remove_on_last_close", "feed_values", "origin"):
+        assert text.count(option) >= 2, option
+    with pytest.raises(TypeError, match=r"hashmere.open\(\) has no option 'max_size'; it has create, .*max_bytes"):
+        hashmere.open("never", max_size=1)
+    with pytest.raises(TypeError, match="max_bytes"):
+        hashmere.open("never", max_bytes="64M")

@@ -5,7 +5,10 @@ require_relative "hashmere/version"
 require_relative "hashmere/attributes"
 require_relative "hashmere/item"
 require_relative "hashmere/store"
+require_relative "hashmere/filter"
 require_relative "hashmere/scans"
+require_relative "hashmere/habits"
+require_relative "hashmere/converting"
 require_relative "hashmere/key"
 require_relative "hashmere/coded"
 require_relative "hashmere/transaction"
@@ -51,6 +54,25 @@ module Hashmere
   # Removes a store's file. Processes that have it open go on with the removed one.
   # @return [Boolean] whether there was one
   def self.remove(name) = _remove(_name(name))
+
+  # What {Store#check} returns, of the store of a name, which is opened read-only for the call.
+  def self.check(name) = open(name, read_only: true, &:check)
+
+  # What {Store#stats} returns, of the store of a name, which is opened read-only for the call.
+  def self.stats(name) = open(name, read_only: true, &:stats)
+
+  # What {Store#backup} does, with the store of a name, which is opened for the call; none is created.
+  def self.backup(name, path, replace: false) = open(name, create: false) { |store| store.backup(path, replace: replace) }
+
+  # What {Store#dump} does, with the store of a name, which is opened read-only for the call.
+  def self.dump(name, path, format: nil, **filter) = open(name, read_only: true) { |store| store.dump(path, format: format, **filter) }
+
+  # What {Store#load} does, with the store of a name, which is opened for the call with these options of {Hashmere.open}, and created if it
+  # is missing. A file that cannot be opened creates no store.
+  def self.load(name, path, format: nil, **options)
+    File.open(path, &:close)
+    open(name, **options) { |store| store.load(path, format: format) }
+  end
 
   # A key that can be nothing but bytes.
   # @private

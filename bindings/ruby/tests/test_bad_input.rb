@@ -62,6 +62,14 @@ class TestBadInput < StoreTest
       raises(Hashmere::BadPattern) { @store.scan(glob: glob) { nil } }
       raises(Hashmere::BadPattern) { @store.parallel_scan(glob: glob) { nil } }
     end
+    ["a(", "(a)\\1", /(?=a)/].each { |regex| raises(Hashmere::BadPattern, /the pattern/) { @store.keys(regex: regex) } }
+    [[4, 4], [0, 0], [0, 65_537]].each { |part| raises(Hashmere::BadPart, /no part/) { @store.keys(part: part) } }
+    raises(ArgumentError, /such as \[0, 4\]/) { @store.keys(part: 4) }
+    raises(ArgumentError, /unknown keyword/) { @store.keys(prefxi: "a") }
+    raises(ArgumentError, /:tsv or :jsonl/) { @store.dump("x", format: :xml) }
+    raises(Hashmere::Io, /cannot write/) { @store.dump("/nowhere/at/all") }
+    raises(Hashmere::Io, /cannot open/) { @store.load("/nowhere/at/all") }
+    raises(ArgumentError, /block/) { @store.update_each }
     raises(RangeError) { @store.reserve("x", -1) { nil } }
     raises(Hashmere::TooLarge) { @store.reserve("x", 2**40) { nil } }
     raises(RangeError) { Hashmere.open("y", max_bytes: -1) }
@@ -72,7 +80,7 @@ class TestBadInput < StoreTest
   def test_times
     raises(ArgumentError, /negative/) { @store.set("x", "", ttl: -1) }
     raises(ArgumentError, /finite/) { @store.set("x", "", ttl: Float::NAN) }
-    raises(ArgumentError, /finite/) { @store.set("x", "", ttl: Float::INFINITY) }
+    raises(ArgumentError, /finite/) { @store.set("x", "", ttl: -Float::INFINITY) }
     raises(RangeError, /too large/) { @store.set("x", "", ttl: 2**70) }
     raises(TypeError, /number/) { @store.set("x", "", ttl: "5") }
     raises(TypeError, /number/) { @store.set("x", "", ttl: Object.new) }
@@ -96,7 +104,7 @@ class TestBadInput < StoreTest
   end
 
   def test_closed
-    scan = @store.send(:_scan, nil, nil, 0, false)
+    scan = @store.send(:_scan, [nil, nil, nil, 0, 0], 0, 0)
     @store["a"] = "1"
     view = @store.view("a")
     @store.close
@@ -125,7 +133,9 @@ class TestBadInput < StoreTest
     assert_predicate store, :closed?
     assert_nil store.close
     raises(ArgumentError, /open already/) { @store.send(:initialize, @path) }
-    raises(NoMethodError) { @store.dup }
+    raises(TypeError, /no dup or clone: open it again/) { @store.dup }
+    raises(TypeError, /no dup or clone/) { @store.clone }
+    assert_equal @store.coded.dup.size, @store.size
     raises(TypeError) { Marshal.dump(@store) }
     raises(TypeError) { Hashmere::View.allocate }
   end
@@ -145,7 +155,7 @@ class TestBadInput < StoreTest
                     .select { |it| it.is_a?(Class) && it < Hashmere::Error }.to_h { |it| [it.name, it::CODE] }
     assert_equal [1, 31, 32, 101], codes.values_at("Hashmere::NotFound", "Hashmere::Full", "Hashmere::Busy", "Hashmere::Closed")
     header = ENV.fetch("HASHMERE_HEADER", nil) or skip "without HASHMERE_HEADER"
-    headers = ["", "_queue", "_log", "_feed"].map { |part| File.read(header.sub(/\.h$/, "#{part}.h")) }
+    headers = ["", "_queue", "_log", "_feed", "_dump"].map { |part| File.read(header.sub(/\.h$/, "#{part}.h")) }
     wanted = headers.join.scan(/^\s*HM_E_\w+ = (\d+)/).flatten.map(&:to_i)
     assert_equal wanted.sort, codes.values.sort
   end

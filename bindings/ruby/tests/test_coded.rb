@@ -47,4 +47,35 @@ class TestCoded < StoreTest
     assert_raises(TypeError) { words["b"] = "x" }
     assert_raises(TypeError) { @store.coded(Object.new) }
   end
+
+  def test_it_has_the_calls_of_a_store
+    coded = @store.coded
+    assert_equal [1], coded.store("a", [1])
+    assert_same @store, coded.store
+    assert_raises(ArgumentError) { coded.store("a") }
+    coded["deep"] = { "x" => [1, { "y" => 2 }] }
+    assert_equal 2, coded.dig("deep", "x", 1, "y")
+    assert_nil coded.dig("none", "x")
+    assert coded.has_key?("a") && coded.member?("a")
+    assert_equal 5, coded.incr("n", initial: 5)
+    assert_equal 7, coded.incr("n", 2)
+    assert_equal 6, coded.decr("n")
+    assert_equal 6, coded["n"]
+    assert coded.touch("a", ttl: 100)
+    assert_operator coded.ttl("a"), :<=, 100
+    assert_equal [1], coded.get_and_touch("a")
+    assert_equal({ "y" => 1 }, coded.once("o") { { "y" => 1 } })
+    assert_equal({ "y" => 1 }, coded.once("o") { flunk })
+    assert_includes %w[a deep n o], coded.random[0]
+    assert_equal({ "a" => [1], "n" => 6 }, coded.slice("a", "n", "none"))
+    assert_same coded, coded.merge!({ "a" => 2 }, { "b" => 3 })
+    assert_equal({ "a" => 2, "b" => 3, "n" => 6 }, coded.to_h.slice("a", "b", "n"))
+    refute coded.delete?("a", version: 1)
+    assert coded.delete?("a", version: coded.version("a"))
+    assert_equal 4, coded.delete_many(%w[b deep n o a])
+    assert_nil coded.shift
+    coded["last"] = nil
+    assert_equal ["last", nil], coded.shift
+    refute_predicate coded, :closed?
+  end
 end

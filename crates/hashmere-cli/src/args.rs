@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::text;
 use clap::{Args, ValueEnum, ValueHint};
 use hashmere::{Attributes, Mode, Options, Store, Ttl};
+use hashmere_dump::Format;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -77,6 +78,24 @@ pub enum ModeArg {
     Strict,
     /// A full store drops what has expired or has not been used (needs --max-bytes)
     Cache,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FormatArg {
+    /// key TAB value [TAB flags [TAB expires_at_ms]], escaped with \\ \t \n \r \xNN
+    Tsv,
+    /// One JSON object a line: key, value, flags, expires_at_ms (key_base64, value_base64 if not UTF-8)
+    Jsonl,
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Format {
+        match format {
+            FormatArg::Tsv => Format::Tsv,
+            FormatArg::Jsonl => Format::Jsonl,
+        }
+    }
 }
 
 /// How a store is created.

@@ -1,6 +1,7 @@
 //! How a command fails: one type, which knows its text and its exit code.
 
-use hashmere::{BackupError, OpenError, ReadError, WriteError};
+use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
+use hashmere_dump::{DumpError, LoadError};
 use hashmere_feed::FeedError;
 use hashmere_replica::ReplicaError;
 use std::fmt;
@@ -114,6 +115,41 @@ impl From<BackupError> for Failure {
                 failure.and("`hashmere create STORE --or-open --max-bytes SIZE` raises the maximum")
             }
             _ => failure,
+        }
+    }
+}
+
+impl From<DumpError> for Failure {
+    fn from(error: DumpError) -> Failure {
+        match error {
+            DumpError::Io { action, source } => Failure::io(action, &source),
+            DumpError::Store(error) => error.into(),
+            error => Failure::Error { code: error.code(), text: error.to_string() },
+        }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Failure {
+        let so_far = error.so_far();
+        match error {
+            LoadError::Io { action, source, loaded: 0 } => Failure::io(action, &source),
+            LoadError::Io { action, source, .. } => Failure::io(action, &source).and(&so_far),
+            LoadError::Store { error, loaded: 0, tried: 0 } => error.into(),
+            LoadError::Store { error, .. } => Failure::from(error).and(&so_far),
+            error => Failure::Error { code: error.code(), text: error.to_string() },
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Open(error) => error.into(),
+            Error::Read(error) => error.into(),
+            Error::Write(error) => error.into(),
+            Error::Backup(error) => error.into(),
+            error => Failure::Error { code: error.code(), text: error.to_string() },
         }
     }
 }

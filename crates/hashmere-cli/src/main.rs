@@ -10,7 +10,6 @@ mod cli;
 mod cmd;
 mod failure;
 mod output;
-mod record;
 mod serve;
 mod text;
 mod top;

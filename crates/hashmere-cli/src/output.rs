@@ -69,7 +69,7 @@ impl Output {
     pub fn found(&mut self, pair: &Pair, json: bool, keys_only: bool) -> Result<(), Failure> {
         if json {
             let mut line = Vec::new();
-            crate::record::json::write_pair(pair, !keys_only, &mut line);
+            hashmere_dump::json::write_pair(pair, !keys_only, &mut line);
             self.raw(&line)
         } else if keys_only {
             self.escaped(&pair.key)?;

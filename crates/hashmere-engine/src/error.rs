@@ -1,6 +1,7 @@
 //! Errors: one narrow type per family of calls, stable numbers, texts that name the thing and the remedy.
 
 pub use hashmere_mem::AddressLimit;
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -127,7 +128,16 @@ pub enum ReadError {
         /// The pattern; bytes that are not UTF-8 are U+FFFD.
         pattern: Box<str>,
         /// What is wrong with it.
-        reason: &'static str,
+        reason: Cow<'static, str>,
+    },
+    /// A part of a scan that does not exist. Code 25.
+    BadPart {
+        /// Which part was asked for, from 0.
+        index: u32,
+        /// How many parts there were to be.
+        count: u32,
+        /// The most that there can be.
+        limit: u32,
     },
     /// The file has grown, and this process has no addresses left for what is asked for. Code 13.
     AddressSpace {
@@ -305,7 +315,8 @@ impl From<ReadError> for WriteError {
             ReadError::OutOfMemory { bytes } => WriteError::OutOfMemory { bytes },
             ReadError::AddressSpace { needed, limit } => WriteError::AddressSpace { needed, limit },
             ReadError::BadCursor => WriteError::InvalidState("a cursor that no scan returned"),
-            ReadError::BadPattern { reason, .. } => WriteError::InvalidState(reason),
+            ReadError::BadPattern { .. } => WriteError::InvalidState("a pattern that cannot match as it was meant"),
+            ReadError::BadPart { .. } => WriteError::InvalidState("a part of a scan that does not exist"),
             ReadError::Conflict { key } => WriteError::Conflict { key },
         }
     }

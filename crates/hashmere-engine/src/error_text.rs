@@ -93,6 +93,7 @@ impl ReadError {
             Self::OutOfMemory { .. } => 22,
             Self::BadCursor => 23,
             Self::BadPattern { .. } => 24,
+            Self::BadPart { .. } => 25,
             Self::AddressSpace { .. } => 13,
             Self::Conflict { .. } => 40,
         }
@@ -125,6 +126,9 @@ impl fmt::Display for ReadError {
                 f.write_str("the cursor is not one that a scan of this store returned; start again from 0")
             }
             Self::BadPattern { pattern, reason } => write!(f, "the pattern {pattern:?} has {reason}"),
+            Self::BadPart { index, count, limit } => {
+                write!(f, "there is no part {index} of {count}: there are 1 to {limit} parts, numbered from 0")
+            }
             Self::AddressSpace { needed, limit } => no_addresses(f, *needed, *limit),
             Self::Conflict { key } => conflict(f, key),
         }

@@ -124,6 +124,7 @@ enum hm_result {
     HM_E_OUT_OF_MEMORY = 22, /**< The value does not fit the memory of this process. */
     HM_E_BAD_CURSOR = 23,    /**< The cursor does not come from a scan of this store. */
     HM_E_BAD_PATTERN = 24,   /**< A pattern that cannot match as it was meant; the text says what is wrong with it. */
+    HM_E_BAD_PART = 25,      /**< A part of a scan that does not exist. */
 
     /* Writing. */
     HM_E_READ_ONLY = 30,           /**< The store was opened read-only. */
@@ -140,7 +141,7 @@ enum hm_result {
     HM_E_TOO_MANY_KEYS = 41,       /**< A transaction has more keys than it may. */
     HM_E_OVERFLOW = 42,            /**< A counter would be beyond the numbers of its kind. */
 
-    /* Backups. Those of queues, 60 to 69, are in hashmere_queue.h, of logs, 70 to 78, in hashmere_log.h, of feeds, 80 and 81, in hashmere_feed.h. */
+    /* Backups. Those of queues, 60 to 69, are in hashmere_queue.h, of logs, 70 to 78, in hashmere_log.h, of feeds, 80 and 81, in hashmere_feed.h, of dumps, 91, in hashmere_dump.h. */
     HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */
     HM_E_BACKUP_ABANDONED = 51, /**< A write needed the room that the backup held back. */
     HM_E_BACKUP_EXISTS = 52,    /**< There is a file under the name of the copy already. */
@@ -775,6 +776,11 @@ typedef struct hm_filter {
     uint64_t flags;  /**< ::hm_filter_flags. */
     hm_bytes prefix; /**< Only keys that start with this. */
     hm_bytes glob;   /**< Only keys that match: `*`, `?`, `[a-z]`, `[!a-z]`, `\x`; else #HM_E_BAD_PATTERN. A NULL pointer: all. */
+    hm_bytes regex;  /**< Only keys in which this regular expression is found; else #HM_E_BAD_PATTERN. A NULL pointer: all. The syntax is that of
+                          Rust's crate regex, without back-references and look-around: a key takes time linear in its length. `^` and `$` tie it to
+                          the ends of the key; `(?-u)` takes the key as bytes, not as UTF-8. */
+    uint32_t part;   /**< Only keys of this one, from 0, of `parts` parts, into which the hashes are divided evenly: several processes share a scan. */
+    uint32_t parts;  /**< 1 to 65,536; else #HM_E_BAD_PART. Both 0: all keys. */
 } hm_filter;
 
 /**
@@ -794,6 +800,14 @@ int hm_scan_next(hm_scan *scan, hm_pair *pair, hm_error *error);
 /** Where to go on behind the pairs returned so far, at any later time. @return #HM_OK, #HM_END */
 int hm_scan_cursor(hm_scan *scan, uint64_t *cursor, hm_error *error);
 
+/**
+ * Where a scan begins with this key: it is the first that a scan from `cursor` returns, if it passes the filter; those that a whole scan returns before
+ * it are left out. Valid afterwards like any cursor. @return #HM_OK, #HM_ABSENT
+ */
+int hm_cursor_of(hm_store *store, const void *key, size_t key_len, uint64_t *cursor, hm_error *error);
+/** As ::hm_cursor_of. */
+int hm_cursor_of_at(hm_store *store, const hm_key *key, uint64_t *cursor, hm_error *error);
+
 /** Ends a scan. NULL is allowed. A scan that was closed is not recognised: do not use it again. */
 void hm_scan_close(hm_scan *scan);
 
@@ -805,6 +819,15 @@ void hm_scan_close(hm_scan *scan);
  */
 int hm_parallel_scan(hm_store *store, size_t threads, const hm_filter *filter, hm_show show, void *user,
                      hm_error *error);
+
+/**
+ * Calls a visitor with every key that passes a filter and does what it returns, each key atomically as ::hm_update_with does. A key that exists during
+ * the whole call is visited exactly once, beside writers and growth; the visitor runs again for a key that another writer changed meanwhile.
+ * @param changed  receives how many keys were stored or removed; may be NULL
+ * @return #HM_OK; errors of ::hm_update_with, for the first key that fails: those visited before it are changed
+ */
+int hm_update_each(hm_store *store, const hm_filter *filter, hm_visitor visitor, void *user, uint64_t *changed,
+                   hm_error *error);
 
 /** Shows a pair chosen at random, each with nearly the same chance. @return #HM_OK; #HM_ABSENT: the store is empty */
 int hm_random(hm_store *store, hm_show show, void *user, hm_error *error);

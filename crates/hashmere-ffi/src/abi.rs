@@ -191,6 +191,9 @@ pub struct HmFilter {
     pub flags: u64,
     pub prefix: HmBytes,
     pub glob: HmBytes,
+    pub regex: HmBytes,
+    pub part: u32,
+    pub parts: u32,
 }
 
 /// `hm_stats`.

@@ -58,6 +58,19 @@ impl Asked {
         })
     }
 
+    /// The same of one key after the other, until an answer is bad: then every other key is kept.
+    pub(crate) fn ask_unless_failed(&mut self, key: &[u8], item: &Item) -> Update {
+        match self.failure {
+            None => self.ask(key, Some(item)),
+            Some(_) => Update::Keep,
+        }
+    }
+
+    /// What was wrong with an answer.
+    pub(crate) fn failed(self) -> Option<Failure> {
+        self.failure
+    }
+
     /// Reports what the whole call did.
     pub(crate) fn done(self, updated: Result<Updated, WriteError>, stored: &Maybe<HmStored>) -> Result<c_int, Failure> {
         let updated = updated?;

@@ -3,6 +3,7 @@
 use crate::abi::HmError;
 use crate::result;
 use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
+use hashmere_dump::{DumpError, LoadError};
 use hashmere_feed::FeedError;
 use hashmere_log::LogError;
 use hashmere_queue::QueueError;
@@ -21,6 +22,8 @@ pub(crate) enum Failure {
     Queue(Box<QueueError>),
     Log(Box<LogError>),
     Feed(Box<FeedError>),
+    Dump(Box<DumpError>),
+    Load(Box<LoadError>),
     /// An argument is not allowed: its name, and what is wrong.
     Argument(&'static str, &'static str),
     /// Key and value, or one of them, are longer than any store allows.
@@ -96,6 +99,26 @@ impl From<FeedError> for Failure {
     }
 }
 
+impl From<DumpError> for Failure {
+    #[cold]
+    fn from(error: DumpError) -> Failure {
+        match error {
+            DumpError::Store(error) => error.into(),
+            other => Failure::Dump(Box::new(other)),
+        }
+    }
+}
+
+impl From<LoadError> for Failure {
+    #[cold]
+    fn from(error: LoadError) -> Failure {
+        match error {
+            LoadError::Store { error, loaded: 0, tried: 0 } => error.into(),
+            other => Failure::Load(Box::new(other)),
+        }
+    }
+}
+
 fn os_error_of(error: &WriteError) -> i32 {
     match error {
         WriteError::Io { source, .. } | WriteError::NoSpace(source) => source.raw_os_error().unwrap_or(0),
@@ -127,6 +150,8 @@ impl Failure {
             Failure::Queue(error) => error.code(),
             Failure::Log(error) => error.code(),
             Failure::Feed(error) => error.code(),
+            Failure::Dump(error) => error.code(),
+            Failure::Load(error) => error.code(),
             Failure::Argument(..) => result::ARGUMENT,
             Failure::TooLarge(..) => WriteError::TooLarge { bytes: 0, limit: 0 }.code(),
             Failure::Closed => result::CLOSED,
@@ -151,6 +176,15 @@ impl Failure {
             },
             Failure::Queue(error) => match &**error {
                 QueueError::NoRoom { error, .. } => return os_error_of_any(error),
+                _ => return 0,
+            },
+            Failure::Dump(error) => match &**error {
+                DumpError::Io { source, .. } => return source.raw_os_error().unwrap_or(0),
+                _ => return 0,
+            },
+            Failure::Load(error) => match &**error {
+                LoadError::Io { source, .. } => return source.raw_os_error().unwrap_or(0),
+                LoadError::Store { error, .. } => return os_error_of_any(error),
                 _ => return 0,
             },
             _ => return 0,
@@ -188,6 +222,8 @@ impl fmt::Display for Failure {
             Failure::Queue(error) => error.fmt(f),
             Failure::Log(error) => error.fmt(f),
             Failure::Feed(error) => error.fmt(f),
+            Failure::Dump(error) => error.fmt(f),
+            Failure::Load(error) => error.fmt(f),
             Failure::Argument(name, what) => write!(f, "argument `{name}`: {what}"),
             Failure::TooLarge(name, len) => {
                 write!(f, "argument `{name}` has {len} bytes, but key and value together have less than 4 GiB")

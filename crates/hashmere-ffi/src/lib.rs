@@ -29,6 +29,7 @@ pub mod batch;
 pub mod bulk;
 pub mod conditions;
 pub mod counters;
+pub mod dump;
 pub mod expiry;
 pub mod feed;
 pub mod feed_abi;

@@ -37,7 +37,7 @@ impl Told {
 }
 
 /// The engine's options from those of C.
-fn options_from(given: &HmOptions) -> Result<Options, Failure> {
+pub(crate) fn options_from(given: &HmOptions) -> Result<Options, Failure> {
     let bad = |what| Err(Failure::Argument("options", what));
     let has = |flag| given.flags & flag != 0;
     if given.flags & !KNOWN != 0 {

@@ -1,7 +1,8 @@
 //! All keys.
 
-use crate::abi::{HmFilter, HmPair, HmShow};
-use crate::args::{Bytes, Callback, Input, Open, Out, Plain};
+use crate::abi::{HmFilter, HmPair, HmShow, HmVisitor};
+use crate::args::{Bytes, Callback, Input, Maybe, Open, Out, Plain};
+use crate::conditions::Asked;
 use crate::failure::{guard, Failure};
 use crate::handle::HmStore;
 use crate::result::{ABSENT, END, OK};
@@ -31,18 +32,27 @@ impl Running {
     }
 }
 
-fn filter_from(given: &HmFilter) -> Result<Filter, Failure> {
+pub(crate) fn filter_from(given: &HmFilter) -> Result<Filter, Failure> {
     if given.flags & !KEYS_ONLY != 0 {
         return Err(Failure::Argument("filter", "`flags` has bits that this version of the library does not know"));
     }
     // SAFETY: the filter is an argument of a call, and so is what it leads to.
-    let (prefix, glob) = unsafe {
+    let (prefix, glob, regex) = unsafe {
         let prefix = Bytes::read("filter.prefix", given.prefix.data, given.prefix.len)?;
-        (prefix, Bytes::read("filter.glob", given.glob.data, given.glob.len)?)
+        let glob = Bytes::read("filter.glob", given.glob.data, given.glob.len)?;
+        (prefix, glob, Bytes::read("filter.regex", given.regex.data, given.regex.len)?)
     };
     let mut filter = Filter::all().prefix(prefix);
     if !given.glob.data.is_null() {
         filter = filter.glob(glob)?;
+    }
+    if !given.regex.data.is_null() {
+        let regex = std::str::from_utf8(regex);
+        let regex = regex.map_err(|_| Failure::Argument("filter.regex", "it is not UTF-8; `(?-u)\\xff` is a byte"))?;
+        filter = filter.regex(regex)?;
+    }
+    if (given.part, given.parts) != (0, 0) {
+        filter = filter.part(given.part, given.parts)?;
     }
     Ok(if given.flags & KEYS_ONLY != 0 { filter.keys_only() } else { filter })
 }
@@ -59,7 +69,30 @@ impl Show {
     }
 }
 
+export_by_key! {
+    /// See `hashmere.h`.
+    fn hm_cursor_of | hm_cursor_of_at(store, key, cursor: Out<u64> = (cursor: *mut u64)) {
+        let Some(found) = store.cursor_of(key)? else { return Ok(ABSENT) };
+        cursor.put(found.0);
+        Ok(OK)
+    }
+}
+
 export! {
+    /// See `hashmere.h`.
+    fn hm_update_each(
+        store: Open = (store: *mut HmStore),
+        filter: Input<HmFilter> = (filter: *const HmFilter),
+        visitor: Callback = (visitor: Option<HmVisitor>),
+        user: Plain = (user: *mut c_void),
+        changed: Maybe<u64> = (changed: *mut u64),
+    ) {
+        let mut asked = Asked::new(visitor, user);
+        let done = store.update_each(filter_from(&filter)?, |key, item| asked.ask_unless_failed(key, item))?;
+        changed.put(done);
+        asked.failed().map_or(Ok(OK), Err)
+    }
+
     /// See `hashmere.h`.
     fn hm_scan_open(
         store: Open = (store: *mut HmStore),

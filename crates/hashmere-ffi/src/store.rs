@@ -5,13 +5,13 @@ use crate::args::{Callback, Filled, Maybe, MaybeFilled, Name, Open, Out, Plain};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::result::{MISMATCH, OK};
-use hashmere::{ClientStats, Mode, Stats};
-use std::ffi::{c_char, c_void};
+use hashmere::{BackupReport, CheckReport, ClientStats, Mode, Stats};
+use std::ffi::{c_char, c_int, c_void};
 
 /// Flag of `hm_backup`.
 const REPLACE: u64 = 1 << 0;
 
-fn stats_from(s: &Stats) -> HmStats {
+pub(crate) fn stats_from(s: &Stats) -> HmStats {
     HmStats {
         size: 0,
         is_cache: u64::from(s.mode == Mode::Cache),
@@ -68,6 +68,39 @@ fn client_from(c: &ClientStats) -> HmClient {
         deletes: c.deletes,
         pins: c.pins,
         name: HmBytes::from(c.name.as_bytes()),
+    }
+}
+
+/// Whether the flags of a backup say that a store is replaced.
+pub(crate) fn replaces(flags: u64) -> Result<bool, Failure> {
+    if flags & !REPLACE != 0 {
+        return Err(Failure::Argument("flags", "it has bits that this version of the library does not know"));
+    }
+    Ok(flags & REPLACE != 0)
+}
+
+pub(crate) fn report_of(done: &BackupReport) -> HmBackupReport {
+    let (items, bytes_file, is_thinned) = (done.items, done.bytes_file, u64::from(done.thinned));
+    HmBackupReport { size: 0, items, bytes_file, is_thinned }
+}
+
+/// Shows the problems that a check has found, and returns its result.
+pub(crate) fn checked(
+    found: &CheckReport,
+    report: &MaybeFilled<HmReport>,
+    show: Option<HmShowProblem>,
+    user: *mut c_void,
+) -> c_int {
+    if let Some(show) = show {
+        let mut problems = found.problems.iter();
+        let _ = problems.all(|p| show(user, p.code.as_bytes().into(), p.offset, p.text.as_bytes().into()) == 0);
+    }
+    let (items, segments, leaves, dead_locks) = (found.items, found.segments, found.leaves, found.dead_locks);
+    report.put(HmReport { size: 0, problems: found.problems.len() as u64, items, segments, leaves, dead_locks });
+    if found.is_clean() {
+        OK
+    } else {
+        MISMATCH
     }
 }
 
@@ -128,16 +161,11 @@ export! {
         user: Plain = (user: *mut c_void),
         report: MaybeFilled<HmBackupReport> = (report: *mut HmBackupReport),
     ) {
-        if flags & !REPLACE != 0 {
-            return Err(Failure::Argument("flags", "it has bits that this version of the library does not know"));
-        }
-        let mut backup = store.backup(path).replace(flags & REPLACE != 0);
+        let mut backup = store.backup(path).replace(replaces(flags)?);
         if let Some(progress) = progress {
             backup = backup.on_progress(move |done, of| progress(user, done, of));
         }
-        let done = backup.run()?;
-        let (items, bytes_file, is_thinned) = (done.items, done.bytes_file, u64::from(done.thinned));
-        report.put(HmBackupReport { size: 0, items, bytes_file, is_thinned });
+        report.put(report_of(&backup.run()?));
         Ok(OK)
     }
 
@@ -148,13 +176,6 @@ export! {
         show: Plain = (show: Option<HmShowProblem>),
         user: Plain = (user: *mut c_void),
     ) {
-        let found = store.check();
-        if let Some(show) = show {
-            let mut problems = found.problems.iter();
-            let _ = problems.all(|p| show(user, p.code.as_bytes().into(), p.offset, p.text.as_bytes().into()) == 0);
-        }
-        let (items, segments, leaves, dead_locks) = (found.items, found.segments, found.leaves, found.dead_locks);
-        report.put(HmReport { size: 0, problems: found.problems.len() as u64, items, segments, leaves, dead_locks });
-        Ok(if found.is_clean() { OK } else { MISMATCH })
+        Ok(checked(&store.check(), &report, show, user))
     }
 }

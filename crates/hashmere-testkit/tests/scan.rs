@@ -3,7 +3,7 @@
 //! Catches: keys skipped or repeated by a split or by cleaning in mid-scan, wrong filters, a skewed random().
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Cursor, Filter, Options, ReadError, Store};
+use hashmere::{Attributes, Counter, Cursor, Filter, Key, Options, ReadError, Store, Update};
 use hashmere_testkit::limits::{thread_cpu, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
@@ -12,6 +12,7 @@ use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::threads::Background;
 use hashmere_testkit::{small, tiny, worker};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -246,4 +247,206 @@ fn empty_places_cost_little() {
     for (what, cost) in [("keys of an empty store", empty), ("keys of one record", keys), ("a random pair", random)] {
         assert!(cost < get * 1000, "{what}: {cost:?}, a get {get:?}");
     }
+}
+
+/// Each part is a scan of its own, with growth by a hundred in the middle of all of them.
+#[test]
+fn parts_share_the_keys_whatever_grows_meanwhile() {
+    let _watchdog = Watchdog::start("scan-parts");
+    let mut rng = Rng::for_test("scan-parts");
+    for parts in [1, 2, 3, 7, 64] {
+        let scratch = Scratch::new("scan-parts");
+        let store = with_permanent(&tiny(), &scratch, 600);
+        // Each goes on from a number now and then, as another process would.
+        let mut cursors = vec![Some(Cursor::START); parts as usize];
+        let mut seen = Vec::new();
+        let mut grown = 0u64;
+        while cursors.iter().any(Option::is_some) {
+            let part = rng.below(u64::from(parts)) as u32;
+            let Some(cursor) = cursors[part as usize] else { continue };
+            let mut scan = store.scan(cursor, Filter::all().part(part, parts).unwrap().keys_only());
+            let wanted = rng.below(40) as usize;
+            let found: Vec<_> = scan.by_ref().take(wanted).map(|pair| pair.unwrap().key).collect();
+            cursors[part as usize] = if found.len() < wanted { None } else { scan.cursor() };
+            seen.extend(found);
+            for _ in 0..if grown < 20_000 { 400 } else { 0 } {
+                grown += 1;
+                store.set(format!("once-{grown}").as_bytes(), b"new").unwrap();
+            }
+        }
+        assert_exactly_once(&seen, 600);
+    }
+}
+
+#[test]
+fn processes_share_a_scan_beside_writers() {
+    const PARTS: usize = 3;
+    let _watchdog = Watchdog::start("scan-shared");
+    let scratch = Scratch::new("scan-shared");
+    let store = with_permanent(&tiny(), &scratch, 1000);
+    let mut writer = Worker::start(worker!(), "hammer", &[&store.path().display(), &300, &"grow"]);
+    writer.expect("ready");
+    let mut workers: Vec<Worker> = (0..PARTS)
+        .map(|_| {
+            let mut worker = Worker::start(worker!(), "shell", &[&store.path().display(), &"existing"]);
+            worker.expect("open");
+            worker
+        })
+        .collect();
+    let mut seen = Vec::new();
+    let mut cursors = [Some(0u64); PARTS];
+    while cursors.iter().any(Option::is_some) {
+        for (part, worker) in workers.iter_mut().enumerate() {
+            let Some(cursor) = cursors[part] else { continue };
+            worker.say(&format!("part {part} {PARTS} {cursor} 50"));
+            cursors[part] = loop {
+                let line = worker.hear(LIMIT);
+                match line.split_once(' ') {
+                    Some(("key", key)) => seen.push(key.as_bytes().to_vec()),
+                    Some(("cursor", number)) => break Some(number.parse().unwrap()),
+                    _ => break None,
+                }
+            };
+        }
+    }
+    assert_exactly_once(&seen, 1000);
+    workers.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("shell")));
+    writer.finish(LIMIT).ok("hammer");
+}
+
+#[test]
+fn parts_that_do_not_exist_are_refused() {
+    for (index, count) in [(0, 0), (1, 1), (8, 8), (0, 65_537), (u32::MAX, u32::MAX)] {
+        let refused = Filter::all().part(index, count);
+        assert!(matches!(&refused, Err(error) if error.code() == 25), "{index}/{count}: {refused:?}");
+    }
+    let scratch = Scratch::new("scan-many-parts");
+    let store = with_permanent(&tiny(), &scratch, 300);
+    // More parts than hashes of the overflow tree in an entry: most are empty, and none is seen twice.
+    let keys = |part| store.scan(Cursor::START, Filter::all().part(part, 65_536).unwrap().keys_only());
+    let seen: Vec<_> = (0..65_536).flat_map(keys).map(|pair| pair.unwrap().key).collect();
+    assert_exactly_once(&seen, 300);
+    // A cursor of another part leads to this one's keys, or to none; never to those of others.
+    let mine: HashSet<_> =
+        store.scan(Cursor::START, Filter::all().part(1, 4).unwrap()).map(|p| p.unwrap().key).collect();
+    for pair in store.iter() {
+        let cursor = store.cursor_of(&pair.unwrap().key).unwrap().unwrap();
+        let found = store.scan(cursor, Filter::all().part(1, 4).unwrap());
+        assert!(found.map(|pair| pair.unwrap().key).all(|key| mine.contains(&key)));
+    }
+}
+
+#[test]
+fn a_scan_begins_at_a_key() {
+    let _watchdog = Watchdog::start("scan-from");
+    for options in [tiny(), small()] {
+        let scratch = Scratch::new("scan-from");
+        let store = with_permanent(&options, &scratch, 700);
+        store.set(Key::with_hash(b"hashed", 9), b"x").unwrap();
+        let order: Vec<Vec<u8>> = store.keys().map(|key| key.unwrap()).collect();
+        for (place, key) in order.iter().enumerate().filter(|(place, key)| place % 29 == 0 || *key == b"hashed") {
+            let by = if key == b"hashed" { Key::with_hash(key, 9) } else { Key::Bytes(key) };
+            let cursor = store.cursor_of(by).unwrap().unwrap();
+            let rest: Vec<_> = store.scan(cursor, Filter::all()).map(|pair| pair.unwrap().key).collect();
+            assert_eq!(rest, order[place..], "from {}", String::from_utf8_lossy(key));
+            assert_eq!(store.cursor_of(store.id_of(by).unwrap().unwrap()).unwrap(), Some(cursor));
+        }
+        assert_eq!(store.cursor_of(b"absent").unwrap(), None);
+        // The number stays good while the store grows: the key is still the first, and the end is reached.
+        let cursor = store.cursor_of(&order[300]).unwrap().unwrap();
+        (0..20_000u64).for_each(|n| assert!(store.set(format!("once-{n}").as_bytes(), b"new").unwrap().created));
+        let rest: Vec<_> = store.scan(cursor, Filter::all()).map(|pair| pair.unwrap().key).collect();
+        assert_eq!(rest[0], order[300]);
+        let unique: HashSet<_> = rest.iter().collect();
+        assert_eq!(unique.len(), rest.len(), "a key twice");
+        // And when the key is gone.
+        store.delete(&order[300]).unwrap();
+        let after: Vec<_> = store.scan(cursor, Filter::all()).map(|pair| pair.unwrap().key).collect();
+        assert_eq!(after, rest[1..]);
+    }
+}
+
+#[test]
+fn regular_expressions() {
+    let scratch = Scratch::new("scan-regex");
+    let store = tiny().open(scratch.store("scanned")).unwrap();
+    for key in ["user:1", "user:22", "User:3", "user:x", "grün", "a\nb", ""] {
+        store.set(key, b"v").unwrap();
+    }
+    store.set(b"\xff\xfe", b"v").unwrap();
+    let count = |regex: &str| store.scan(Cursor::START, Filter::all().regex(regex).unwrap()).count();
+    for (regex, keys) in [
+        ("", 8),
+        (r"^user:\d+$", 2),
+        (r"(?i)^user:\d$", 2),
+        ("ser", 4),
+        ("^gr.n$", 1),
+        (r"(?-u)^\xff.$", 1),
+        ("^a.b$", 0),
+        ("(?s)^a.b$", 1),
+        ("^$", 1),
+    ] {
+        assert_eq!(count(regex), keys, "{regex}");
+    }
+    assert_eq!(store.scan(Cursor::START, Filter::all().regex(r"\d").unwrap().prefix("u")).count(), 2);
+    for (malformed, why) in [
+        ("a(", "unclosed group"),
+        (r"(a)\1", "backreferences"),
+        ("(?=a)", "look-around"),
+        (r"(\w{1000}){1000}", "size limit"),
+    ] {
+        let refused = Filter::all().regex(malformed);
+        assert!(matches!(&refused, Err(error) if error.code() == 24 && error.to_string().contains(why)), "{refused:?}");
+    }
+    // Ten thousand bytes, and an expression that others take exponential time for.
+    store.set(&"a".repeat(10_000), b"v").unwrap();
+    assert_eq!(count("^(a+)+b$"), 0);
+}
+
+/// Every key gets its thousand exactly once, whatever other threads count and add.
+#[test]
+fn a_visitor_of_all_keys_changes_each_once_beside_writers() {
+    const KEYS: u64 = 400;
+    let _watchdog = Watchdog::start("scan-each");
+    let scratch = Scratch::new("scan-each");
+    let store = tiny().open(scratch.store("scanned")).unwrap();
+    let key = |n: u64| format!("count-{n}").into_bytes();
+    (0..KEYS).for_each(|n| assert!(store.set(&key(n), b"0").unwrap().created));
+    store.set(Key::with_hash(b"hashed", 5), b"0").unwrap();
+    let counted = AtomicU64::new(0);
+    let other = store.clone();
+    let beside = Background::repeat(move |turn| {
+        other.incr(&key(turn % KEYS), 1, Counter::EXISTING).unwrap();
+        other.set(format!("once-{turn}").as_bytes(), b"other").unwrap();
+    });
+    let changed = store
+        .update_each(Filter::all().glob("[ch][oa]*").unwrap(), |key, item| {
+            assert!(key.starts_with(b"count-") || key == b"hashed");
+            counted.fetch_add(1, Ordering::Relaxed);
+            let number: u64 = std::str::from_utf8(&item.value).unwrap().parse().unwrap();
+            Update::Set((number + 1_000_000_000).to_string().into_bytes())
+        })
+        .unwrap();
+    let turns = beside.finish();
+    assert_eq!(changed, KEYS + 1);
+    assert!(counted.into_inner() > KEYS);
+    let all: u64 = store
+        .scan(Cursor::START, Filter::all().prefix("count-"))
+        .map(|pair| String::from_utf8(pair.unwrap().value).unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(all, KEYS * 1_000_000_000 + turns);
+    assert_eq!(store.get(Key::with_hash(b"hashed", 5)).unwrap().unwrap(), b"1000000000");
+    // Keep and remove; an expired key is not visited.
+    store.set_with(b"gone", b"x", Attributes { ttl: hashmere::Ttl::At(1), ..Attributes::NONE }).unwrap();
+    let removed = store.update_each(Filter::all(), |key, _| match key.starts_with(b"count-") {
+        true => Update::Keep,
+        false => Update::Remove,
+    });
+    assert_eq!((removed.unwrap() > 0, store.len_exact().unwrap()), (true, KEYS));
+    // A visitor that writes the key that it is asked about is refused, as that of `update_with`.
+    let refused = store.update_each(Filter::all(), |key, _| {
+        assert!(store.set(key, b"own").is_err());
+        Update::Keep
+    });
+    assert_eq!(refused.unwrap(), 0);
 }

@@ -32,11 +32,13 @@
 mod backup;
 mod by_id;
 mod counter;
+mod each;
 mod filter;
 mod glob;
 mod into;
 mod key;
 mod many;
+mod named;
 mod options;
 mod scan;
 mod store;
@@ -55,6 +57,7 @@ pub use hashmere_engine::{
 };
 pub use into::Buffer;
 pub use key::Key;
+pub use named::{backup, check, stats};
 pub use options::Options;
 pub use scan::Scan;
 pub use store::Store;

@@ -1,6 +1,6 @@
 //! All keys.
 
-use crate::{glob, Cursor, Filter, Pair, ReadError, Store};
+use crate::{Cursor, Filter, Key, Pair, ReadError, Store};
 use hashmere_engine::Found;
 use hashmere_format::leaf::Slot;
 use hashmere_format::uid::{depth_max, reverse, Scan as Position};
@@ -22,8 +22,6 @@ pub struct Scan<'a> {
     store: &'a Store,
     filter: Filter,
     at: Option<Position>,
-    /// The part of a parallel scan: a tree and a range of reversed hash bits.
-    part: Option<(u32, std::ops::Range<u32>)>,
     failed: bool,
 }
 
@@ -34,8 +32,28 @@ impl Store {
     /// cleaned; one that comes or goes during the scan is returned or not. Writers never wait for a scan. The order is
     /// that of the hashes.
     pub fn scan(&self, from: Cursor, filter: Filter) -> Scan<'_> {
-        let at = Position::unpack(from.0);
-        Scan { store: self, filter, failed: at.is_none(), at, part: None }
+        let at = Position::unpack(from.0).filter(|at| at.tree == 2 || at.reached >> depth_max(at.tree) == 0);
+        Scan { store: self, filter, failed: at.is_none(), at }
+    }
+
+    /// Where a scan begins with this key: it is the first that [`scan`](Self::scan) returns from there on, if it passes
+    /// the filter; those that a whole scan returns before it are left out. `None`: the key is absent. Valid afterwards
+    /// like any cursor, also when the key is gone.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn cursor_of<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Cursor>, ReadError> {
+        let Some(metadata) = self.metadata(key)? else { return Ok(None) };
+        let engine = self.engine();
+        loop {
+            let root = engine.root_word();
+            match engine.position_of(root, metadata.uid.0) {
+                Ok(at) => return Ok(Some(Cursor(at.pack()))),
+                // Cleared meanwhile.
+                Err(_) if engine.root_word() != root => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Every pair.
@@ -53,7 +71,6 @@ impl Store {
     /// # Errors
     /// The first error of any thread.
     pub fn parallel_scan(&self, threads: usize, filter: &Filter, each: impl Fn(Pair) + Sync) -> Result<(), ReadError> {
-        // Parts are ranges of hashes, not of leaves: a leaf may split while two threads are at its edges.
         let threads = threads.clamp(1, 1024) as u64;
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
@@ -61,22 +78,13 @@ impl Store {
             for part in 0..threads {
                 let (each, failure) = (&each, &failure);
                 crew.push(scope.spawn(move || {
-                    for tree in 0..2 {
-                        let space = 1u64 << depth_max(tree);
-                        let bound = |n: u64| (n * space / threads) as u32;
-                        let at = Position { tree, reached: bound(part), ..Position::START };
-                        let part = Some((tree, bound(part)..bound(part + 1)));
-                        let scan = Scan { store: self, filter: filter.clone(), at: Some(at), part, failed: false };
-                        for pair in scan {
-                            match pair {
-                                Ok(pair) => each(pair),
-                                Err(error) => {
-                                    failure
-                                        .lock()
-                                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                                        .get_or_insert(error);
-                                    return;
-                                }
+                    for pair in self.scan(Cursor::START, filter.subdivided(part, threads)) {
+                        match pair {
+                            Ok(pair) => each(pair),
+                            Err(error) => {
+                                let mut failure = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                                failure.get_or_insert(error);
+                                return;
                             }
                         }
                     }
@@ -115,7 +123,7 @@ impl Store {
         // Nearly empty, or what was chosen has expired: from a random point on, else from the start.
         let bits = depth_max(0);
         let start = Position { reached: (dice.next() >> 40) as u32 & ((1 << bits) - 1), ..Position::START };
-        let later = Scan { store: self, filter: Filter::default(), at: Some(start), part: None, failed: false }.next();
+        let later = self.scan(Cursor(start.pack()), Filter::default()).next();
         later.or_else(|| self.iter().next()).transpose()
     }
 
@@ -156,9 +164,7 @@ impl Store {
                     return Ok(None);
                 }
                 let key = engine.key_of(found);
-                let passes =
-                    key.starts_with(&filter.prefix) && filter.glob.as_ref().is_none_or(|g| glob::matches(g, &key));
-                if !passes {
+                if !filter.passes(&key) {
                     return Ok(None);
                 }
                 let value = if filter.keys_only { Vec::new() } else { engine.value_of(found)? };
@@ -190,18 +196,29 @@ impl Scan<'_> {
         self.at.filter(|at| at.tree < 2).map(|at| Cursor(at.pack()))
     }
 
-    fn is_at_end(&self, at: Position) -> bool {
-        let past =
-            |(tree, range): &(u32, std::ops::Range<u32>)| at.tree > *tree || at.line == 0 && at.reached >= range.end;
-        at.tree >= 2 || self.part.as_ref().is_some_and(past)
+    /// The first position from `at` on that has to do with the part of this scan; `None`: there is none.
+    fn within_part(&self, mut at: Position) -> Option<Position> {
+        while at.tree < 2 {
+            let bits = depth_max(at.tree);
+            let range = self.filter.range(bits);
+            // The interval under way may reach beyond the part on both sides; a new one is entered anywhere in it.
+            let rest = if at.line == 0 { 0 } else { (1 << (bits - at.depth)) - 1 };
+            let (first, last) = (at.reached & !rest, at.reached | rest);
+            if first < range.end && last >= range.start {
+                return Some(at);
+            }
+            at = match first < range.start {
+                true => Position { tree: at.tree, reached: range.start, ..Position::START },
+                false => Position { tree: at.tree + 1, ..Position::START },
+            };
+        }
+        None
     }
 
-    /// Whether an entry lies in this scan's part: an interval may reach beyond it on both sides.
-    fn is_in_part(&self, slot: Slot) -> bool {
-        self.part.as_ref().is_none_or(|(tree, range)| {
-            let bits = depth_max(*tree);
-            range.contains(&reverse(slot.tag() as u32 & ((1 << bits) - 1), bits))
-        })
+    /// Whether an entry lies in the part of this scan.
+    fn is_in_part(&self, tree: u32, slot: Slot) -> bool {
+        let bits = depth_max(tree);
+        self.filter.range(bits).contains(&reverse(slot.tag() as u32 & ((1 << bits) - 1), bits))
     }
 
     /// The next pair, if it is within the next `places` places of the index, which are taken off `places` as they are
@@ -223,11 +240,12 @@ impl Scan<'_> {
     fn advance(&mut self, places: &mut usize) -> Result<Option<Pair>, ReadError> {
         let engine = self.store.engine();
         while *places > 0 {
-            let Some(at) = self.at.filter(|at| !self.is_at_end(*at)) else { break };
+            self.at = self.at.and_then(|at| self.within_part(at));
+            let Some(at) = self.at else { break };
             let root = engine.root_word();
             let step = engine.scan_step(root, at, places)?;
             self.at = Some(step.next);
-            if let Some((uid, slot_offset, slot)) = step.entry.filter(|(_, _, slot)| self.is_in_part(*slot)) {
+            if let Some((uid, slot_offset, slot)) = step.entry.filter(|entry| self.is_in_part(at.tree, entry.2)) {
                 if let Some(pair) = self.store.pair(root, uid, slot_offset, slot, &self.filter)? {
                     return Ok(Some(pair));
                 }

@@ -79,6 +79,24 @@ protected:
         return answer<cas_outcome>([&](hm_error *e) { return call(&s, e); },
                                 [&](int rc) { return cas_outcome{outcome_of(rc), stored(s)}; });
     }
+    template <class Call> static returns<report> answer_check(Call &&call) {
+        report found = {};
+        hm_report r = {};
+        r.size = sizeof r;
+        auto keep = [](void *user, hm_bytes code, std::uint64_t offset, hm_bytes what) noexcept {
+            static_cast<report *>(user)->problems.push_back(
+                {std::string(bytes(code.data, code.len)), offset, std::string(bytes(what.data, what.len))});
+            return 0;
+        };
+        return answer<report>([&](hm_error *e) { return call(&r, keep, &found, e); },
+                              [&](int) {
+                                  found.items = r.items;
+                                  found.segments = r.segments;
+                                  found.leaves = r.leaves;
+                                  found.dead_locks = r.dead_locks;
+                                  return std::move(found);
+                              });
+    }
     template <class F, class Call> static returns<updated> visit(F &f, Call &&call) {
         detail::visitor<F> v{f, std::nullopt, {}};
         return answer<updated>(

@@ -37,6 +37,26 @@ public:
         void *user = const_cast<void *>(static_cast<const void *>(std::addressof(f)));
         return done([&](hm_error *e) { return hm_parallel_scan(c_, threads, &c, show, user, e); });
     }
+    /// Calls `f(const pair &)`, which returns a `change`, with every key that passes the filter, and does what it returns, each key
+    /// atomically; returns how many keys were stored or removed. What `f` throws ends the call.
+    template <class F> returns<std::uint64_t> update_each(const filter &which, F &&f) {
+        using function = std::remove_reference_t<F>;
+        detail::visitor<function> v{f, std::nullopt, {}};
+        std::uint64_t changed = 0;
+        const hm_filter c = which.c();
+        return base::template answer<std::uint64_t>(
+            [&](hm_error *e) {
+                const int rc = hm_update_each(c_, &c, &detail::visitor<function>::visit_each, &v, &changed, e);
+                return v.wall.lift(), rc;
+            },
+            [&](int) { return changed; });
+    }
+    /// Where a scan begins with this key; empty: it is absent.
+    returns<std::optional<cursor>> cursor_of(const key &k) const {
+        std::uint64_t at = 0;
+        return base::template maybe<cursor>([&](hm_error *e) { return hm_cursor_of_at(c_, &k.c(), &at, e); },
+                                            [&] { return cursor(at); });
+    }
     /// A pair chosen at random; empty: the store is.
     returns<std::optional<owned_pair>> random() const {
         std::optional<owned_pair> found;
@@ -94,22 +114,8 @@ public:
     }
     /// Reads the whole store and names what contradicts itself.
     returns<report> check() const {
-        report found = {};
-        hm_report r = {};
-        r.size = sizeof r;
-        auto keep = [](void *user, hm_bytes code, std::uint64_t offset, hm_bytes what) noexcept {
-            static_cast<report *>(user)->problems.push_back(
-                {std::string(bytes(code.data, code.len)), offset, std::string(bytes(what.data, what.len))});
-            return 0;
-        };
-        return base::template answer<report>([&](hm_error *e) { return hm_check(c_, &r, keep, &found, e); },
-                              [&](int) {
-                                  found.items = r.items;
-                                  found.segments = r.segments;
-                                  found.leaves = r.leaves;
-                                  found.dead_locks = r.dead_locks;
-                                  return std::move(found);
-                              });
+        return base::template answer_check(
+            [&](hm_report *r, hm_show_problem keep, void *user, hm_error *e) { return hm_check(c_, r, keep, user, e); });
     }
     /// Copies the store to a new file as it is at one moment.
     returns<backup_report> backup(const std::string &path, if_there there = if_there::refuse) const {

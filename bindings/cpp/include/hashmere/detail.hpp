@@ -86,6 +86,18 @@ template <class F> struct visitor {
         c->value = {self.answer->value().data(), self.answer->value().size()};
         c->attributes = self.answer->attached().c();
     }
+    /// The same for one key after the other: what is thrown ends the whole call, as an answer that is none.
+    static void visit_each(void *user, const hm_pair *old, hm_change *c) noexcept {
+        auto &self = *static_cast<visitor *>(user);
+        auto ask = [&] { self.answer.emplace(self.f(pair(*old))); };
+        if (!self.wall.run(ask)) {
+            c->action = -1;
+            return;
+        }
+        c->action = self.answer->action();
+        c->value = {self.answer->value().data(), self.answer->value().size()};
+        c->attributes = self.answer->attached().c();
+    }
 };
 
 /// The elements of a range as C has them.

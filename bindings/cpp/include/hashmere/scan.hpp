@@ -18,6 +18,10 @@ public:
     filter &prefix(bytes prefix) { return prefix_ = prefix, *this; }
     /// Only keys that match this pattern: `*`, `?`, `[a-z]`, `[!a-z]`, `\x`.
     filter &glob(bytes pattern) { return glob_ = std::string(pattern), *this; }
+    /// Only keys in which this regular expression is found: see hm_filter::regex.
+    filter &regex(bytes pattern) { return regex_ = std::string(pattern), *this; }
+    /// Only keys of one of `count` parts, numbered from 0, into which the hashes are divided evenly: several processes share a scan.
+    filter &part(std::uint32_t index, std::uint32_t count) { return part_ = index, parts_ = count, has_part_ = true, *this; }
     /// Leave the values out.
     filter &keys_only() { return keys_only_ = true, *this; }
     /// For C, good as long as this is.
@@ -27,12 +31,18 @@ public:
         c.flags = keys_only_ ? HM_KEYS_ONLY : 0;
         c.prefix = {prefix_.data(), prefix_.size()};
         if (glob_) c.glob = {glob_->data(), glob_->size()};
+        if (regex_) c.regex = {regex_->data(), regex_->size()};
+        c.part = part_;
+        // No parts at all are none of C's, which takes 0 of 0 for every key.
+        c.parts = has_part_ && parts_ == 0 ? ~std::uint32_t(0) : parts_;
         return c;
     }
 
 private:
     std::string prefix_;
-    std::optional<std::string> glob_;
+    std::optional<std::string> glob_, regex_;
+    std::uint32_t part_ = 0, parts_ = 0;
+    bool has_part_ = false;
     bool keys_only_ = false;
 };
 

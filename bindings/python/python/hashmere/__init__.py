@@ -44,6 +44,7 @@ from ._hashmere import (
     path_of,
     remove,
 )
+from ._named import backup, check, dump, load, stats
 from ._store import Store
 from ._types import KEEP, REMOVE, Branch, Condition, EntryId, FeedEvent, FeedInfo, FeedTransaction, Level, LogLine, Item, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
@@ -56,6 +57,7 @@ from .errors import (
     BadCursor,
     BadName,
     BadOption,
+    BadPart,
     BadPattern,
     BadToken,
     Busy,
@@ -75,6 +77,7 @@ from .errors import (
     LogTaken,
     LogTooLong,
     LogTooMany,
+    Malformed,
     InvalidState,
     NoSpace,
     NotANumber,
@@ -108,8 +111,7 @@ from .errors import (
 from .log import Log, LogHandler
 from .memo import memoize
 
-open = Store
-"""Opens a store: see `Store`."""
+from ._store import open
 
 __all__ = [
     "AddressSpace",
@@ -120,6 +122,7 @@ __all__ = [
     "BadCursor",
     "BadName",
     "BadOption",
+    "BadPart",
     "BadPattern",
     "BadToken",
     "Atomic",
@@ -165,6 +168,7 @@ __all__ = [
     "LogTaken",
     "LogTooLong",
     "LogTooMany",
+    "Malformed",
     "ManualDrainer",
     "Mutex",
     "NoSpace",
@@ -215,8 +219,13 @@ __all__ = [
     "WriteBatch",
     "WrongLength",
     "__version__",
+    "backup",
+    "check",
+    "dump",
+    "load",
     "memoize",
     "open",
     "path_of",
     "remove",
+    "stats",
 ]

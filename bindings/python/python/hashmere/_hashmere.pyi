@@ -1,5 +1,6 @@
 """The engine behind the package: methods on bytes."""
 
+import re
 from datetime import datetime, timedelta
 from os import PathLike
 from types import TracebackType
@@ -14,6 +15,7 @@ __all__ = [
     "Atomic", "Atomics", "Barrier", "Mutex", "RwLock", "RwLockGuard", "Semaphore", "SemaphoreGuard", "Transaction", "WaitOutcome", "WriteBatch", "__version__", "Store", "Reservation", "Room", "View",
 ]
 
+_Regex = Union[str, "re.Pattern[str]"]
 _Text = Union[bytes, str]
 _Key = Union[bytes, str, Uid, EntryId, "HashedKey"]
 _Value = Union[Buffer, str]
@@ -186,13 +188,51 @@ class Store:
     def id_of(self, key: _Key, /) -> Optional[EntryId]: ...
     def key_of(self, key: _Key, /) -> Optional[bytes]: ...
     @overload
-    def _scan(self, yields: Literal["keys"], cursor: int, prefix: Optional[_Text], glob: Optional[_Text], /) -> "Scan[bytes]": ...
+    def _scan(
+        self,
+        yields: Literal["keys"],
+        cursor: int,
+        prefix: Optional[_Text],
+        glob: Optional[_Text],
+        regex: Optional[_Regex],
+        part: Optional[Tuple[int, int]],
+        /,
+    ) -> "Scan[bytes]": ...
     @overload
     def _scan(
-        self, yields: Literal["pairs"], cursor: int, prefix: Optional[_Text], glob: Optional[_Text], /
+        self,
+        yields: Literal["pairs"],
+        cursor: int,
+        prefix: Optional[_Text],
+        glob: Optional[_Text],
+        regex: Optional[_Regex],
+        part: Optional[Tuple[int, int]],
+        /,
     ) -> "Scan[Tuple[bytes, bytes]]": ...
     @overload
-    def _scan(self, yields: Literal["items"], cursor: int, prefix: Optional[_Text], glob: Optional[_Text], /) -> "Scan[Item]": ...
+    def _scan(
+        self,
+        yields: Literal["items"],
+        cursor: int,
+        prefix: Optional[_Text],
+        glob: Optional[_Text],
+        regex: Optional[_Regex],
+        part: Optional[Tuple[int, int]],
+        /,
+    ) -> "Scan[Item]": ...
+    def cursor_of(self, key: _Key, /) -> Optional[int]: ...
+    def dump(
+        self,
+        path: _Path,
+        /,
+        *,
+        format: Optional[str] = None,
+        prefix: Optional[_Text] = None,
+        glob: Optional[_Text] = None,
+        regex: Optional[_Regex] = None,
+        part: Optional[Tuple[int, int]] = None,
+    ) -> int: ...
+    def load(self, path: _Path, /, *, format: Optional[str] = None) -> int: ...
     def parallel_scan(
         self,
         f: Callable[[bytes, bytes], object],
@@ -201,6 +241,8 @@ class Store:
         threads: int = 4,
         prefix: Optional[_Text] = None,
         glob: Optional[_Text] = None,
+        regex: Optional[_Regex] = None,
+        part: Optional[Tuple[int, int]] = None,
     ) -> None: ...
     def random(self) -> Optional[Item]: ...
     def stats(self) -> Dict[str, Any]: ...

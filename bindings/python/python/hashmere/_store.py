@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import ItemsView, KeysView, MutableMapping, ValuesView
-from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Mapping, NoReturn, Optional, Tuple, TypeVar, Union, overload
 
 from . import _hashmere, _open
-from ._types import Branch, Condition, EntryId, Item, Uid
+from ._types import KEEP, Branch, Condition, EntryId, Item, Uid
+from .errors import Stale
+
+if TYPE_CHECKING:
+    import re
+
+    from typing_extensions import Self
 
 Text = Union[bytes, str]
 Key = Union[bytes, str, Uid, EntryId, _hashmere.HashedKey]
 Value = Union[bytes, bytearray, memoryview, str]
+Regex = Union[str, "re.Pattern[str]"]
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 T = TypeVar("T")
 _MISSING: Any = object()
@@ -70,28 +77,87 @@ class Store(_hashmere.Store):
     # Scans
 
     def scan(
-        self, *, cursor: int = 0, prefix: Optional[Text] = None, glob: Optional[Text] = None
+        self,
+        *,
+        cursor: int = 0,
+        prefix: Optional[Text] = None,
+        glob: Optional[Text] = None,
+        regex: Optional[Regex] = None,
+        part: Optional[Tuple[int, int]] = None,
     ) -> _hashmere.Scan[Tuple[bytes, bytes]]:
-        """An iterator over ``(key, value)``, from a cursor on, of keys with a prefix or matching a pattern.
+        """An iterator over ``(key, value)``, from a cursor on, of keys with a prefix, matching a pattern, or in which a regular expression
+        is found. ``part=(0, 4)`` is the first of four parts, which processes share; `cursor_of` is where a scan begins with a key.
 
-        The pattern has ``*``, ``?``, ``[a-z]``, ``[!a-z]``, and ``\\`` takes the next byte as it is. The iterator's ``cursor``
+        The regular expression is text or a pattern of `re`, in the syntax of Rust's crate regex: without back-references and look-around,
+        in time linear in the key; ``(?-u)`` takes the key as bytes. The pattern of ``glob`` has ``*``, ``?``, ``[a-z]``, ``[!a-z]``, and ``\\`` takes the next byte as it is. The iterator's ``cursor``
         is a number with which any process can go on at any later time.
         """
-        return self._scan("pairs", cursor, prefix, glob)
+        return self._scan("pairs", cursor, prefix, glob, regex, part)
 
     def scan_keys(
-        self, *, cursor: int = 0, prefix: Optional[Text] = None, glob: Optional[Text] = None
+        self,
+        *,
+        cursor: int = 0,
+        prefix: Optional[Text] = None,
+        glob: Optional[Text] = None,
+        regex: Optional[Regex] = None,
+        part: Optional[Tuple[int, int]] = None,
     ) -> _hashmere.Scan[bytes]:
         """The same over keys."""
-        return self._scan("keys", cursor, prefix, glob)
+        return self._scan("keys", cursor, prefix, glob, regex, part)
 
     def scan_items(
-        self, *, cursor: int = 0, prefix: Optional[Text] = None, glob: Optional[Text] = None
+        self,
+        *,
+        cursor: int = 0,
+        prefix: Optional[Text] = None,
+        glob: Optional[Text] = None,
+        regex: Optional[Regex] = None,
+        part: Optional[Tuple[int, int]] = None,
     ) -> _hashmere.Scan[Item]:
         """The same over `Item`."""
-        return self._scan("items", cursor, prefix, glob)
+        return self._scan("items", cursor, prefix, glob, regex, part)
+
+    def update_each(self, f: Callable[[bytes, bytes], Any], /, **which: Any) -> int:
+        """Calls ``f(key, value)`` with every key that passes the filter of a `scan` and does what it returns, as `update_with` does, each
+        key atomically: stores a value, leaves the key with `KEEP`, removes it with `REMOVE`. Returns how many keys were stored or removed.
+
+        A key that exists all the while is visited exactly once, beside writers and growth; ``f`` is called again with a key that another
+        writer changed meanwhile. What ``f`` raises ends the call; the keys before stay changed."""
+        changed = 0
+        for item in self.scan_items(**which):
+            said: Any = KEEP
+
+            def visitor(value: Optional[bytes], key: bytes = item.key) -> Any:
+                nonlocal said
+                said = KEEP if value is None else f(key, value)
+                return said
+
+            try:
+                # By the entry: with its hash if it has one, and never created again.
+                self.update_with(item.uid, visitor)
+            except Stale:
+                continue
+            changed += said is not KEEP
+        return changed
 
     # What a mapping has besides
+
+    def copy(self) -> Dict[bytes, bytes]:
+        """All pairs as a `dict`."""
+        return dict(self.scan())
+
+    def __ior__(self, pairs: Union[Mapping[Any, Value], Iterable[Tuple[Key, Value]]]) -> Self:
+        """``store |= pairs``: stores them, as `update` does."""
+        self.update(pairs)
+        return self
+
+    def __or__(self, other: Mapping[Any, Any]) -> Dict[Any, Any]:
+        """``store | pairs``: a `dict` of both, whose keys are `bytes` where they come from the store."""
+        return {**self.copy(), **other} if isinstance(other, Mapping) else NotImplemented
+
+    def __ror__(self, other: Mapping[Any, Any]) -> Dict[Any, Any]:
+        return {**other, **self.copy()} if isinstance(other, Mapping) else NotImplemented
 
     def keys(self) -> KeysView[bytes]:
         """A view of the keys."""
@@ -197,6 +263,80 @@ class Store(_hashmere.Store):
 
 
 MutableMapping.register(Store)
+
+
+def open(
+    name: Path,
+    /,
+    *,
+    create: bool = True,
+    create_new: bool = False,
+    read_only: bool = False,
+    cache: Optional[bool] = None,
+    max_bytes: Optional[int] = None,
+    expected_items: Optional[int] = None,
+    fixed_key_len: Optional[int] = None,
+    fixed_value_len: Optional[int] = None,
+    permissions: Optional[int] = None,
+    remove_on_last_close: bool = False,
+    busy_timeout: Optional[float] = None,
+    segment_bytes: Optional[int] = None,
+    leaf_bytes: Optional[int] = None,
+    durable: bool = False,
+    sync_every: Optional[float] = None,
+    allow_foreign_owner: bool = False,
+    on_recovery: Optional[Callable[[int, int], object]] = None,
+    feed: Optional[int] = None,
+    feed_values: bool = False,
+    origin: int = 0,
+    **unknown: NoReturn,
+) -> Store:
+    """Opens a store, and creates it if it is missing. What is not given is taken from the file if it exists; what is given and differs
+    from an existing file is honoured (``max_bytes``, ``busy_timeout``, ``remove_on_last_close``) or refused with `OptionMismatch`.
+
+    ``name``
+        a file in the folder ``HASHMERE_DIR``, or else ``/dev/shm/hashmere-<uid>``; with a slash in it or ``.mere`` at its end, a path
+    ``create``
+        ``False``: `NotFound` if there is none
+    ``create_new``
+        `AlreadyExists` if there is one
+    ``read_only``
+        works on a file that the process may not write
+    ``cache``
+        a full store drops what expired, then what was not used, instead of raising `Full`; needs ``max_bytes`` when it creates
+    ``max_bytes``
+        the memory that the file may take; an existing store gets this maximum, for all processes
+    ``expected_items``
+        the index is created large enough for so many
+    ``fixed_key_len``, ``fixed_value_len``
+        the length of every key or value; at creation
+    ``permissions``
+        of a created file; ``0o600`` if not given
+    ``remove_on_last_close``
+        the file goes when the last process closes it
+    ``busy_timeout``
+        seconds that a write waits for a lock before `Busy`; 5 if not given
+    ``segment_bytes``, ``leaf_bytes``
+        units of cleaning and growth; at creation, for tests
+    ``durable``
+        what `Store.sync` has returned for survives a power cut; at creation
+    ``sync_every``
+        a write that finds the last sync so many seconds old syncs
+    ``allow_foreign_owner``
+        opens a file that another user owns
+    ``on_recovery``
+        is called with ``(done, total)`` in bytes while a durable store is recovered
+    ``feed``, ``feed_values``
+        about so many bytes of changes are kept for consumers, with values or without: `Store.feed`
+    ``origin``
+        a number that marks the changes made through this handle
+    """
+    given = locals()
+    if unknown:
+        options = [option for option in given if option not in ("name", "unknown")]
+        wrong = ", ".join(map(repr, unknown))
+        raise TypeError(f"hashmere.open() has no option {wrong}; it has {', '.join(options)}")
+    return Store(name, **{option: value for option, value in given.items() if option not in ("name", "unknown")})
 
 _AGAIN = frozenset(("read_only", "busy_timeout", "remove_on_last_close", "sync_every", "allow_foreign_owner", "origin"))
 

@@ -6,10 +6,13 @@ import json
 import math
 import pickle
 from collections.abc import MutableMapping
-from typing import Any, Callable, Generic, Iterable, Iterator, List, Mapping, Optional, Protocol, Tuple, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, Iterator, List, Mapping, Optional, Protocol, Tuple, TypeVar, Union, cast
 
-from ._store import Key, Store
+from ._store import Key, Store, Text
 from ._types import Verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 T = TypeVar("T")
 
@@ -122,6 +125,82 @@ class Coded(MutableMapping[Key, T], Generic[T]):
 
         data = self.store.update_with(key, coded, **attributes)
         return None if data is None else self.coder.loads(data)
+
+    def cas(self, key: Key, value: T, /, *, version: int, **attributes: Any) -> Optional[int]:
+        """As `Store.cas`, by version only: the same object need not have the same bytes."""
+        return self.store.cas(key, self.coder.dumps(value), version=version, **attributes)
+
+    def delete(self, key: Key, /, *, version: Optional[int] = None) -> bool:
+        """As `Store.delete`, by version only."""
+        return self.store.delete(key, version=version)
+
+    def delete_many(self, keys: Iterable[Key], /) -> int:
+        """As `Store.delete_many`."""
+        return self.store.delete_many(keys)
+
+    def take(self, key: Key, default: Any = None, /) -> Any:
+        """Removes a key and returns its object, or the default; exactly one of several callers gets it."""
+        data = self.store.take(key)
+        return default if data is None else self.coder.loads(data)
+
+    def touch(self, key: Key, /, ttl: Any = None, *, expires_at: Any = None) -> bool:
+        """As `Store.touch`."""
+        return self.store.touch(key, ttl, expires_at=expires_at)
+
+    def get_and_touch(self, key: Key, /, ttl: Any = None, *, expires_at: Any = None) -> Any:
+        """As `Store.get_and_touch`."""
+        data = self.store.get_and_touch(key, ttl, expires_at=expires_at)
+        return None if data is None else self.coder.loads(data)
+
+    def ttl(self, key: Key, /) -> Optional[float]:
+        """As `Store.ttl`."""
+        return self.store.ttl(key)
+
+    def version(self, key: Key, /) -> Optional[int]:
+        """As `Store.version`."""
+        return self.store.version(key)
+
+    def incr(self, key: Key, by: int = 1, /, **attributes: Any) -> Optional[int]:
+        """As `Store.incr`: a counter is decimal text, which `JSON` reads as an `int`."""
+        return self.store.incr(key, by, **attributes)
+
+    def decr(self, key: Key, by: int = 1, /, **attributes: Any) -> Optional[int]:
+        """As `Store.decr`."""
+        return self.store.decr(key, by, **attributes)
+
+    def once(self, key: Text, compute: Callable[[], T], /, *, timeout: Optional[float] = None) -> Optional[T]:
+        """As `Store.once`; ``compute`` returns an object."""
+        data = self.store.once(key, lambda: self.coder.dumps(compute()), timeout=timeout)
+        return None if data is None else self.coder.loads(data)
+
+    def random(self) -> Optional[Tuple[bytes, T]]:
+        """A random pair; ``None``: the store is empty."""
+        item = self.store.random()
+        return None if item is None else (item.key, self.coder.loads(item.value))
+
+    def copy(self) -> Dict[bytes, T]:
+        """All pairs as a `dict`."""
+        return dict(self.scan())
+
+    def __ior__(self, pairs: Union[Mapping[Any, T], Iterable[Tuple[Key, T]]]) -> Self:
+        """``coded |= pairs``: stores them."""
+        self.set_many(pairs)
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store."""
+        self.store.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the store is closed."""
+        return self.store.closed
 
     def pop(self, key: Key, *default: Any) -> Any:
         """Removes a key and returns its object; exactly one of several callers gets it."""

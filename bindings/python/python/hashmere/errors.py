@@ -117,6 +117,12 @@ class BadPattern(Error, ValueError):
     code = 24
 
 
+class BadPart(Error, ValueError):
+    """A part of a scan that does not exist."""
+
+    code = 25
+
+
 class ReadOnly(Error, PermissionError):
     """The store was opened read-only."""
 
@@ -343,6 +349,12 @@ class BadToken(Error, ValueError):
     """A text that is no token of a feed."""
 
     code = 81
+
+
+class Malformed(Error, ValueError):
+    """A line of a dump that is no record."""
+
+    code = 91
 
 
 class Closed(Error, ValueError):

@@ -144,6 +144,9 @@ static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
     return tag(s, rb_str_new(bytes, (long)len));
 }
 
+/* A filter from [prefix, glob, regex, part, parts]; `*which` becomes what keeps its bytes. (scan.c) */
+hm_filter filter_of(VALUE *which);
+
 /* Defines a class whose objects are made by the extension alone. (init.c) */
 VALUE sealed_class(VALUE outer, const char *name);
 
@@ -173,6 +176,7 @@ void init_update(void);
 void init_transaction(void);
 void init_scan(void);
 void init_store_wide(void);
+void init_dump(void);
 void init_view(void);
 void init_endpoint(void);
 void init_queue(void);

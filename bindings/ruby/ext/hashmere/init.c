@@ -22,6 +22,7 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_transaction();
     init_scan();
     init_store_wide();
+    init_dump();
     init_view();
     init_endpoint();
     init_queue();

@@ -8,8 +8,11 @@
 typedef struct scan {
     hm_scan *hm;
     int encoding;
-    int keys_only;
+    int yields; /* enum yields */
 } scan;
+
+/* What a scan returns for each key. */
+enum yields { PAIRS, KEYS, KEYS_AND_UIDS };
 
 static VALUE scan_class;
 
@@ -33,17 +36,33 @@ static VALUE text_of(int encoding, hm_bytes bytes) {
     return new_string(&s, bytes.data, bytes.len);
 }
 
-/* _scan(prefix or nil, glob or nil, cursor, keys_only) */
-static VALUE store_scan(VALUE self, VALUE prefix, VALUE glob, VALUE cursor, VALUE keys_only) {
+/* Entry `at` of an Array, as bytes that stay while the Array does; none: the pointer is NULL. */
+static hm_bytes kept_bytes(VALUE array, long at) {
+    VALUE string = rb_ary_entry(array, at);
+    if (NIL_P(string))
+        return (hm_bytes){NULL, 0};
+    hm_bytes bytes = frozen_bytes_of(&string);
+    rb_ary_store(array, at, string);
+    if (!bytes.data)
+        bytes.data = "";
+    return bytes;
+}
+
+hm_filter filter_of(VALUE *which) {
     hm_filter filter = {.size = sizeof filter};
-    if (!NIL_P(prefix))
-        filter.prefix = frozen_bytes_of(&prefix);
-    if (!NIL_P(glob)) {
-        filter.glob = frozen_bytes_of(&glob);
-        if (!filter.glob.data)
-            filter.glob.data = "";
-    }
-    filter.flags = RTEST(keys_only) ? HM_KEYS_ONLY : 0;
+    *which = rb_ary_dup(*which);
+    filter.prefix = kept_bytes(*which, 0);
+    filter.glob = kept_bytes(*which, 1);
+    filter.regex = kept_bytes(*which, 2);
+    filter.part = to_u32(rb_ary_entry(*which, 3), "part");
+    filter.parts = to_u32(rb_ary_entry(*which, 4), "parts");
+    return filter;
+}
+
+/* _scan(filter, cursor, yields) */
+static VALUE store_scan(VALUE self, VALUE which, VALUE cursor, VALUE yields) {
+    hm_filter filter = filter_of(&which);
+    filter.flags = NUM2INT(yields) == PAIRS ? 0 : HM_KEYS_ONLY;
     uint64_t from = to_u64(cursor, "cursor");
     scan *made;
     VALUE object = TypedData_Make_Struct(scan_class, scan, &scan_type, made);
@@ -52,13 +71,12 @@ static VALUE store_scan(VALUE self, VALUE prefix, VALUE glob, VALUE cursor, VALU
     if (hm_scan_open(s->hm, &filter, from, &made->hm, &error) > 0)
         raise_error(&error);
     made->encoding = s->encoding;
-    made->keys_only = RTEST(keys_only);
-    RB_GC_GUARD(prefix);
-    RB_GC_GUARD(glob);
+    made->yields = NUM2INT(yields);
+    RB_GC_GUARD(which);
     return object;
 }
 
-/* The next pair (or key), nil at the end. */
+/* The next pair (or key, or key and UID), nil at the end. */
 static VALUE scan_next(VALUE self) {
     scan *s = RTYPEDDATA_DATA(self);
     if (!s->hm)
@@ -71,7 +89,9 @@ static VALUE scan_next(VALUE self) {
     if (result == HM_END)
         return Qnil;
     VALUE key = text_of(s->encoding, pair.key);
-    return s->keys_only ? key : rb_assoc_new(key, text_of(s->encoding, pair.value));
+    if (s->yields == KEYS)
+        return key;
+    return rb_assoc_new(key, s->yields == PAIRS ? text_of(s->encoding, pair.value) : UINT2NUM(pair.metadata.uid));
 }
 
 /* Where to go on at any later time, nil at the end. */
@@ -98,6 +118,7 @@ static VALUE scan_close(VALUE self) {
 typedef struct copy {
     char *bytes;
     size_t key_len, value_len;
+    hm_metadata metadata;
     int failed;
 } copy;
 
@@ -105,6 +126,7 @@ static int keep_pair(void *user, const hm_pair *pair) {
     copy *c = user;
     c->key_len = pair->key.len;
     c->value_len = pair->value.len;
+    c->metadata = pair->metadata;
     c->bytes = malloc(c->key_len + c->value_len + 1);
     if (!c->bytes) {
         c->failed = 1;
@@ -131,8 +153,7 @@ static VALUE release_copy(VALUE argument) {
     return Qnil;
 }
 
-/* [key, value], each with nearly the same chance; nil if the store is empty. */
-static VALUE store_random(VALUE self) {
+static VALUE draw(VALUE self, VALUE (*make)(VALUE)) {
     drawn d = {.store = open_store(self)};
     hm_error error;
     int result = hm_random(d.store->hm, keep_pair, &d.copy, &error);
@@ -142,7 +163,23 @@ static VALUE store_random(VALUE self) {
         rb_memerror();
     if (result != HM_OK)
         return Qnil;
-    return rb_ensure(pair_of, (VALUE)&d, release_copy, (VALUE)&d);
+    return rb_ensure(make, (VALUE)&d, release_copy, (VALUE)&d);
+}
+
+/* [key, value], each with nearly the same chance; nil if the store is empty. */
+static VALUE store_random(VALUE self) {
+    return draw(self, pair_of);
+}
+
+static VALUE item_and_key(VALUE argument) {
+    drawn *d = (drawn *)argument;
+    VALUE pair = pair_of(argument);
+    return rb_assoc_new(rb_ary_entry(pair, 0), from_meta(&d->copy.metadata, rb_ary_entry(pair, 1)));
+}
+
+/* [key, parts of the record], or nil. */
+static VALUE store_random_item(VALUE self) {
+    return draw(self, item_and_key);
 }
 
 /* What several threads collect: lengths and bytes of each pair, one behind the other. */
@@ -219,22 +256,33 @@ static VALUE release_found(VALUE argument) {
     return Qnil;
 }
 
-/* _parallel_scan(threads, prefix or nil, glob or nil): all pairs. */
-static VALUE store_parallel_scan(VALUE self, VALUE threads, VALUE prefix, VALUE glob) {
-    parallel p = {.self = self, .found = {.filter = {.size = sizeof p.found.filter}}};
+/* _parallel_scan(threads, filter): all pairs. */
+static VALUE store_parallel_scan(VALUE self, VALUE threads, VALUE which) {
+    parallel p = {.self = self};
     p.found.threads = (size_t)to_u64(threads, "threads");
-    if (!NIL_P(prefix))
-        p.found.filter.prefix = frozen_bytes_of(&prefix);
-    if (!NIL_P(glob)) {
-        p.found.filter.glob = frozen_bytes_of(&glob);
-        if (!p.found.filter.glob.data)
-            p.found.filter.glob.data = "";
-    }
+    p.found.filter = filter_of(&which);
     pthread_mutex_init(&p.found.lock, NULL);
     VALUE pairs = rb_ensure(parallel_scan, (VALUE)&p, release_found, (VALUE)&p);
-    RB_GC_GUARD(prefix);
-    RB_GC_GUARD(glob);
+    RB_GC_GUARD(which);
     return pairs;
+}
+
+static int run_cursor_of(call *c) {
+    return hm_cursor_of_at(c->hm, &c->key, c->output, &c->error);
+}
+
+/* Where a scan begins with this key; nil: it is absent. */
+static VALUE store_cursor_of(VALUE self, VALUE key) {
+    call c;
+    c.run = run_cursor_of;
+    c.key = frozen_key_of(&key);
+    store *s = open_store(self);
+    uint64_t cursor;
+    c.hm = s->hm;
+    c.output = &cursor;
+    int result = perform(s, &c, 0);
+    RB_GC_GUARD(key);
+    return result == HM_OK ? ULL2NUM(cursor) : Qnil;
 }
 
 void init_scan(void) {
@@ -243,7 +291,9 @@ void init_scan(void) {
     rb_define_method(scan_class, "next", scan_next, 0);
     rb_define_method(scan_class, "cursor", scan_cursor, 0);
     rb_define_method(scan_class, "close", scan_close, 0);
-    rb_define_private_method(store_class, "_scan", store_scan, 4);
+    rb_define_private_method(store_class, "_scan", store_scan, 3);
     rb_define_method(store_class, "random", store_random, 0);
-    rb_define_private_method(store_class, "_parallel_scan", store_parallel_scan, 3);
+    rb_define_private_method(store_class, "_random_item", store_random_item, 0);
+    rb_define_private_method(store_class, "_parallel_scan", store_parallel_scan, 2);
+    rb_define_method(store_class, "cursor_of", store_cursor_of, 1);
 }

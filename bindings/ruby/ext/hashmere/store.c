@@ -132,7 +132,6 @@ static VALUE store_read_only(VALUE self) {
 void init_store(void) {
     store_class = rb_define_class_under(hashmere_module, "Store", rb_cObject);
     rb_define_alloc_func(store_class, store_allocate);
-    rb_undef_method(store_class, "initialize_copy");
     rb_define_private_method(store_class, "_open", store_open, 4);
     rb_define_method(store_class, "close", store_close, 0);
     rb_define_method(store_class, "closed?", store_closed, 0);

@@ -16,6 +16,8 @@ module Hashmere
     # [kind, milliseconds] of a time to live in seconds or a moment.
     def expiry(ttl, expires_at)
       raise ArgumentError, "give ttl or expires_at, not both" if ttl && expires_at
+      # What {Store#ttl} returns of a key that does not expire.
+      return [NEVER, 0] if ttl == Float::INFINITY
       return [AFTER, milliseconds(ttl, "ttl")] if ttl
       return [AT, milliseconds(expires_at, "expires_at")] if expires_at
 

@@ -16,7 +16,7 @@ module Hashmere
   class Coded
     include Enumerable
 
-    attr_reader :store, :coder
+    attr_reader :coder
 
     def initialize(store, coder)
       coder = JSONCoder if coder.equal?(JSON)
@@ -55,6 +55,58 @@ module Hashmere
       text.nil? ? @store.fetch(key, *default, &block) : load(text)
     end
 
+    # The store of Strings; with a key and a value it stores that, as of a Hash.
+    def store(*pair)
+      return @store if pair.empty?
+      raise ArgumentError, "wrong number of arguments (given #{pair.size}, expected 0 or 2)" unless pair.size == 2
+
+      self[pair[0]] = pair[1]
+    end
+
+    # What digs on in the object of a key, as of a Hash.
+    def dig(key, *rest)
+      value = self[key]
+      rest.empty? || value.nil? ? value : value.dig(*rest)
+    end
+
+    # As {Store#delete?}, by version only.
+    def delete?(key, version: nil) = @store.delete?(key, version: version)
+    def delete_many(keys) = @store.delete_many(keys)
+    def incr(key, *by, **attributes) = @store.incr(key, *by, **attributes)
+    def decr(key, *by, **attributes) = @store.decr(key, *by, **attributes)
+    def version(key) = @store.version(key)
+    def ttl(key) = @store.ttl(key)
+    def touch(key, **expiry) = @store.touch(key, **expiry)
+
+    # Gives a key another expiry and returns its object; nil: absent.
+    def get_and_touch(key, **expiry) = load(@store.get_and_touch(key, **expiry)&.value)
+
+    # As {Store#once}; the block returns an object.
+    def once(key, **options) = load(@store.once(key, **options) { dump(yield) })
+
+    # A random pair; nil: the store is empty.
+    def random
+      key, text = @store.random
+      key && [key, load(text)]
+    end
+
+    # Removes a random pair and returns it; nil: the store is empty.
+    def shift
+      key, text = @store.shift
+      key && [key, load(text)]
+    end
+
+    def slice(*keys) = @store.slice(*keys).transform_values { |text| load(text) }
+    alias get_multi slice
+
+    def merge!(*hashes)
+      hashes.each { |pairs| set_many(pairs) }
+      self
+    end
+    alias update merge!
+
+    def to_h(&block) = block ? super : each_with_object({}) { |(key, value), hash| hash[key] = value }
+
     def delete(key) = load(@store.delete(key))
     def values_at(*keys) = @store.values_at(*keys).map { |text| load(text) }
 
@@ -72,6 +124,7 @@ module Hashmere
 
     def values = @store.values.map { |text| load(text) }
     def key?(key) = @store.key?(key)
+    alias has_key? key?
     alias include? key?
     alias member? key?
     def keys(**filter) = @store.keys(**filter)
@@ -79,6 +132,7 @@ module Hashmere
     alias length size
     def empty? = @store.empty?
     def close = @store.close
+    def closed? = @store.closed?
     def remove = @store.remove
 
     def clear

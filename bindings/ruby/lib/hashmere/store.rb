@@ -25,11 +25,16 @@ module Hashmere
     # @param encoding [Encoding, String] what is read is tagged with it
     # @param feed [Integer, nil] keep about this many bytes of changes, for consumers: {Store#feed}; a store that keeps changes goes on as it is
     # @param feed_values [Boolean] changes are kept with their values, where `feed` makes the feed
+    # @param to_s [Boolean] keys and values that are no Strings are taken as their `to_s`, nil as "nil", as localmemcache did
     # @param origin [Integer] marks all changes that are made through this handle
     def initialize(name, create: true, create_new: false, read_only: false, cache: nil, max_bytes: nil, expected_items: nil,
                    busy_timeout: 5, durable: false, sync_every: nil, segment_bytes: nil, leaf_bytes: nil, fixed_key_len: nil,
                    fixed_value_len: nil, permissions: nil, remove_on_last_close: false, allow_foreign_owner: false,
-                   no_values: false, encoding: Encoding::UTF_8, feed: nil, feed_values: false, origin: 0)
+                   no_values: false, encoding: Encoding::UTF_8, feed: nil, feed_values: false, origin: 0, to_s: false)
+      unless Ractor.current.equal?(Ractor.main)
+        raise TypeError, "a store cannot be used in a Ractor other than the main one: open it there, or use processes or threads"
+      end
+
       flags = 0
       { NO_CREATE: !create, CREATE_NEW: create_new, READ_ONLY: read_only, STRICT: cache == false, CACHE: cache, DURABLE: durable,
         DELETE: remove_on_last_close, FOREIGN: allow_foreign_owner, NO_VALUES: no_values, FEED_VALUES: feed_values }
@@ -38,6 +43,12 @@ module Hashmere
                  segment_bytes, leaf_bytes, fixed_key_len, fixed_value_len, permissions, feed, origin].map { |number| number || 0 }
       timeout = Attributes.milliseconds(busy_timeout, "busy_timeout")
       open_or_collect { _open(Hashmere._name(name), encoding, timeout, numbers) }
+      extend(Converting) if to_s
+    end
+
+    # @private
+    def initialize_copy(_)
+      raise TypeError, "a store has no dup or clone: open it again by its path for another handle, or make a backup"
     end
 
     alias get []

@@ -24,6 +24,7 @@ pub mod restore;
 pub mod scan;
 pub mod stats;
 pub mod uid;
+pub mod wait;
 pub mod write;
 
 use crate::failure::Failure;

@@ -4,10 +4,10 @@ use super::{not_found, Outcome};
 use crate::args::{Escape, StoreArgs};
 use crate::failure::Failure;
 use crate::output::{print_line, Output};
-use crate::record::json;
 use crate::text;
 use clap::Args;
 use hashmere::{Item, Pair, Ttl};
+use hashmere_dump::json;
 use std::ffi::OsString;
 use std::time::Duration;
 

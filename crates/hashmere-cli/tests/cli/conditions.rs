@@ -121,3 +121,32 @@ fn uids() {
     s.sh("del a k").text();
     s.run(["uid", "a", "--entry-id", "--at", handle.trim()]).fails(3, "E21");
 }
+
+#[test]
+fn wait_prints_the_version_of_a_change() {
+    let s = Scratch::new();
+    s.sh("set a key one").text();
+    let version = |key: &str| {
+        let json = s.run(["get", "a", key, "--json"]).text();
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()["version"].as_u64().unwrap()
+    };
+    let first = version("key");
+    let waiting = |arguments: &[&str]| {
+        let mut command = s.command(["wait", "a"].iter().chain(arguments));
+        command.stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    // With the version that was seen it does not matter which process is first.
+    let waits = waiting(&["key", "--version", &first.to_string(), "--timeout", "100s"]);
+    s.sh("set a key two").text();
+    let printed = waits.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(printed.stdout).unwrap(), format!("{}\n", version("key")));
+    assert_eq!(s.run(["wait", "a", "key", "--version", &first.to_string(), "--value"]).text(), "two");
+    let waits = waiting(&["new", "--version", "0"]);
+    s.sh("set a new 1").text();
+    assert!(waits.wait_with_output().unwrap().status.success());
+    let second = version("key").to_string();
+    s.sh("delete a key").text();
+    assert_eq!(s.run(["wait", "a", "key", "--version", &second]).text(), "removed\n");
+    s.sh("wait a key --timeout 1ms").fails(1, "key `key` has not changed");
+    s.sh("wait nostore key").fails(3, "E1");
+}

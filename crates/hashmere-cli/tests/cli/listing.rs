@@ -101,3 +101,49 @@ fn a_full_output_is_an_error() {
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stderr).contains("E90: cannot write to standard output"));
 }
+
+#[test]
+fn scan_by_expression_part_and_similarity() {
+    let s = Scratch::new();
+    filled(&s, 1000);
+    assert_eq!(s.run(["scan", "a", "-k", "--regex", "^key:0000[12]$"]).text().lines().count(), 2);
+    assert_eq!(s.run(["len", "a", "--regex", "7$"]).text(), "100\n");
+    s.run(["scan", "a", "--regex", "a("]).fails(2, "--regex: the pattern \"a(\" has an error: unclosed group");
+    let mut keys = BTreeSet::new();
+    for part in ["0/3", "1/3", "2/3"] {
+        let listed = s.run(["scan", "a", "-k", "--part", part]).text();
+        assert!(listed.lines().count() > 100);
+        assert!(listed.lines().all(|key| keys.insert(key.to_string())), "a key twice");
+    }
+    assert_eq!(keys.len(), 1000);
+    s.run(["scan", "a", "--part", "3/3"]).fails(2, "--part: there is no part 3 of 3");
+    s.run(["scan", "a", "--part", "3"]).fails(2, "0/4");
+
+    for (key, value) in [("grün", "1"), ("gruen", "2"), ("grau", "3")] {
+        s.run(["set", "b", key, value]).text();
+    }
+    s.run(["set", "b", "-e", r"\xff\xfe", "4"]).text();
+    let similar = |text: &str, distance: &str| -> Vec<String> {
+        let listed = s.run(["scan", "b", "-k", "-e", "--similar", text, "--distance", distance]).text();
+        let mut keys: Vec<String> = listed.lines().map(String::from).collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(similar("grün", "0"), ["grün"]);
+    assert_eq!(similar("grun", "1"), ["gruen", "grün"]);
+    assert_eq!(similar("grün", "2"), ["grau", "gruen", "grün"]);
+    assert_eq!(similar(r"\xff", "1"), [r"\xff\xfe"]);
+    s.run(["scan", "b", "--distance", "1"]).fails(2, "--similar");
+}
+
+#[test]
+fn scan_begins_at_a_key() {
+    let s = Scratch::new();
+    filled(&s, 300);
+    let all = s.sh("scan a -k").text();
+    let from = all.lines().nth(200).unwrap();
+    let rest: Vec<&str> = all.lines().skip(200).collect();
+    assert_eq!(s.run(["scan", "a", "-k", "--from-key", from]).text().lines().collect::<Vec<_>>(), rest);
+    s.run(["scan", "a", "-k", "--from-key", "absent"]).fails(1, "no key `absent`");
+    s.run(["scan", "a", "--from-key", from, "--cursor", "7"]).fails(2, "--cursor");
+}

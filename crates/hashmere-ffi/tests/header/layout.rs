@@ -11,7 +11,7 @@ use std::process::Command;
 /// One line for each structure, field and constant, printed by a program that the C compiler makes of the header.
 pub fn from_c(header: &Header) -> String {
     let mut program =
-        String::from("#include <hashmere_transaction.h>\n#include <hashmere_queue.h>\n#include <hashmere_log.h>\n#include <hashmere_feed.h>\n#include <stdio.h>\nint main(void) {\n");
+        String::from("#include <hashmere_transaction.h>\n#include <hashmere_queue.h>\n#include <hashmere_log.h>\n#include <hashmere_feed.h>\n#include <hashmere_dump.h>\n#include <stdio.h>\nint main(void) {\n");
     for (name, fields) in &header.structures {
         let _ = writeln!(program, "printf(\"{name} %zu\\n\", sizeof({name}));");
         for field in fields {
@@ -75,7 +75,7 @@ pub fn from_rust() -> String {
         HmSignedCounter hm_signed_counter: initial attributes;
         HmFloatCounter hm_float_counter: initial attributes;
         HmKey hm_key: data len number kind reserved;
-        HmFilter hm_filter: size flags prefix glob;
+        HmFilter hm_filter: size flags prefix glob regex part parts;
         HmStats hm_stats: size is_cache items bytes_live bytes_dead bytes_free bytes_file bytes_allocated bytes_max
             segments_total segments_log segments_index segments_large segments_free segments_waiting segments_offline
             segment_bytes index_slots index_used index_depth index_overflow splits segments_cleaned records_moved evictions expiries

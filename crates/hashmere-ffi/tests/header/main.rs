@@ -20,7 +20,7 @@ fn here(path: &str) -> String {
 
 fn header() -> Header {
     // `hashmere_logf.h` is code of the caller's, and no part of the ABI.
-    let all = ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log", "hashmere_feed"]
+    let all = ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log", "hashmere_feed", "hashmere_dump"]
         .map(|name| here(&format!("include/{name}.h")));
     Header::parse(&all.concat())
 }
@@ -77,6 +77,7 @@ fn the_errors_are_those_of_the_engine() {
     codes.append(&mut codes_of("../hashmere-queue/src/error.rs"));
     codes.append(&mut codes_of("../hashmere-log/src/error.rs"));
     codes.append(&mut codes_of("../hashmere-feed/src/error.rs"));
+    codes.append(&mut codes_of("../hashmere-dump/src/error.rs"));
     assert_eq!(shared, codes);
     let own: Vec<_> = own.into_iter().collect();
     assert_eq!(own, [("ARGUMENT".into(), 100), ("CLOSED".into(), 101), ("INTERNAL".into(), 102)]);
@@ -91,7 +92,9 @@ fn every_result_has_its_name() {
     let results = header().constants;
     let own = results.iter().take_while(|(name, _)| *name != "HM_NEVER");
     let is_other = |name: &str| {
-        ["HM_E_QUEUE_", "HM_E_LOG_", "HM_E_FEED_", "HM_E_BAD_TOKEN", "HM_SKIPPED"].iter().any(|n| name.starts_with(n))
+        ["HM_E_QUEUE_", "HM_E_LOG_", "HM_E_FEED_", "HM_E_BAD_TOKEN", "HM_E_MALFORMED", "HM_SKIPPED"]
+            .iter()
+            .any(|n| name.starts_with(n))
     };
     let results: Vec<_> = own.chain(results.iter().filter(|(name, _)| is_other(name))).collect();
     for (name, code) in &results {

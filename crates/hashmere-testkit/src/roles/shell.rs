@@ -77,15 +77,19 @@ fn command(store: &Store, words: &[&str]) -> Result<String, Error> {
             let pids: Vec<String> = store.stats().clients.iter().map(|client| client.pid.to_string()).collect();
             format!("pids {}", pids.join(" "))
         }
-        ["scan", cursor, limit] => scan(store, Cursor(number(cursor)), number(limit))?,
+        ["scan", cursor, limit] => scan(store, Cursor(number(cursor)), number(limit), Filter::all())?,
+        ["part", index, count, cursor, limit] => {
+            let filter = Filter::all().part(number(index) as u32, number(count) as u32)?;
+            scan(store, Cursor(number(cursor)), number(limit), filter)?
+        }
         ["exit"] => std::process::exit(0),
         _ => panic!("command {words:?}"),
     })
 }
 
 /// Says up to `limit` keys; the answer is where to go on, or `end`.
-fn scan(store: &Store, from: Cursor, limit: u64) -> Result<String, Error> {
-    let mut scan = store.scan(from, Filter::all().keys_only());
+fn scan(store: &Store, from: Cursor, limit: u64, filter: Filter) -> Result<String, Error> {
+    let mut scan = store.scan(from, filter.keys_only());
     for _ in 0..limit {
         let Some(pair) = scan.next() else { return Ok("end".to_owned()) };
         println!("key {}", String::from_utf8_lossy(&pair?.key));

@@ -14,7 +14,8 @@ fn camel(name: &str) -> String {
 
 /// The constants `HM_E_...` of the headers, which the library is compared with by a test of its own.
 fn of_c() -> BTreeMap<i32, String> {
-    let headers = ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log", "hashmere_feed"];
+    let headers =
+        ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log", "hashmere_feed", "hashmere_dump"];
     let text: String = headers.iter().map(|name| read(&format!("crates/hashmere-ffi/include/{name}.h"))).collect();
     let line = |line: &str| {
         let (name, rest) = line.trim().strip_prefix("HM_E_")?.split_once(" = ")?;

@@ -16,7 +16,7 @@ const OF_RUBY_CONTAINERS: &[&str] =
 /// Files of C++ and Ruby whose classes are what users call. Options, which the page of options has, and values are in
 /// others.
 const CPP_CALLS: &[&str] = &["store", "held", "scan", "transaction", "queue", "lock", "log", "log_drain", "feed"];
-const RUBY_CALLS: &[&str] = &["store", "scans", "transaction", "queue", "log", "feed"];
+const RUBY_CALLS: &[&str] = &["store", "scans", "habits", "transaction", "queue", "log", "feed"];
 /// Classes of options within those files, and one of the implementation.
 const CPP_OPTIONS: &[&str] = &["pool_options", "log_options", "output", "shown_lines", "feed_options"];
 
@@ -120,7 +120,7 @@ fn without<'a>(names: &'a Names, from: &'a Names) -> Vec<&'a String> {
 fn declared() -> [(Names, Names); 6] {
     let of_store = files(
         "crates/hashmere/src",
-        &["store", "write", "scan", "wait", "many", "by_id", "into", "key", "backup", "filter", "transaction"],
+        &["store", "write", "scan", "wait", "many", "by_id", "into", "key", "backup", "each", "filter", "transaction"],
     );
     let of_queue = files(
         "crates/hashmere-queue/src",
@@ -128,7 +128,7 @@ fn declared() -> [(Names, Names); 6] {
     );
     let of_log = files("crates/hashmere-log/src", &["log", "drainer", "manual_drainer", "follow"]);
     let of_feed = files("crates/hashmere-feed/src", &["feed", "ready_fd"]);
-    let rest = ["hashmere", "hashmere-queue", "hashmere-log", "hashmere-feed"]
+    let rest = ["hashmere", "hashmere-dump", "hashmere-queue", "hashmere-log", "hashmere-feed"]
         .map(|name| format!("crates/{name}/src"))
         .map(|folder| all_of(&folder, &["rs"]))
         .concat();

@@ -19,7 +19,8 @@ const LAYERS: &[Layer] = &[
     // The model checker is for tests.
     Layer { name: "hashmere-mem", ours: &["hashmere-os"], others: Some(&["shuttle"]) },
     Layer { name: "hashmere-engine", ours: &["hashmere-format", "hashmere-os", "hashmere-mem"], others: Some(&[]) },
-    Layer { name: "hashmere", ours: &["hashmere-engine", "hashmere-format", "hashmere-os"], others: Some(&[]) },
+    // Regular expressions, behind a feature.
+    Layer { name: "hashmere", ours: &["hashmere-engine", "hashmere-format", "hashmere-os"], others: Some(&["regex"]) },
     Layer {
         name: "hashmere-queue",
         ours: &["hashmere-engine", "hashmere-format", "hashmere-mem", "hashmere-os"],
@@ -36,6 +37,7 @@ const LAYERS: &[Layer] = &[
         ours: &["hashmere", "hashmere-engine", "hashmere-format", "hashmere-os"],
         others: Some(&["base64", "serde_json"]),
     },
+    Layer { name: "hashmere-dump", ours: &["hashmere"], others: Some(&["base64", "serde", "serde_json"]) },
     Layer { name: "hashmere-tls", ours: &[], others: Some(&["rustls"]) },
     // Protocols are spoken directly: its lib.rs has the measurement.
     Layer {
@@ -71,7 +73,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "hashmere-ffi",
-        ours: &["hashmere", "hashmere-engine", "hashmere-feed", "hashmere-log", "hashmere-queue"],
+        ours: &["hashmere", "hashmere-dump", "hashmere-engine", "hashmere-feed", "hashmere-log", "hashmere-queue"],
         others: Some(&[]),
     },
     Layer {
@@ -91,6 +93,7 @@ const LAYERS: &[Layer] = &[
         name: "hashmere-cli",
         ours: &[
             "hashmere",
+            "hashmere-dump",
             "hashmere-feed",
             "hashmere-log",
             "hashmere-observe",

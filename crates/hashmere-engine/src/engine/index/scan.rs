@@ -13,7 +13,7 @@ use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Identity, Slot, LINE, SLOTS};
 use hashmere_format::segment;
-use hashmere_format::uid::{depth_max, reverse, Scan};
+use hashmere_format::uid::{depth_max, reverse, Scan, UidParts};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -70,6 +70,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
+    /// Where a scan begins with the entry that a UID names.
+    pub fn position_of(&self, root: u64, uid: u32) -> Result<Scan, ReadError> {
+        let place = UidParts::from_uid(uid);
+        let bits = depth_max(place.tree);
+        let reached = reverse(place.bits, bits);
+        let (_, id) = self.leaf_at(root, Tree::from_number(place.tree), reached, bits)?;
+        Ok(Scan { tree: place.tree, depth: id.depth, reached, line: place.line, slot: place.slot })
+    }
+
     /// The first place from a position on that is not empty, or else the last of the leaf or of the `most` that may be
     /// looked at: how many were passed, and what it holds.
     #[inline]
@@ -108,7 +117,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let depth = if fault::is(Fault::CursorSlips) { id.depth } else { at.depth };
         let interval = 1u32 << (bits - depth);
         let origin = at.reached & !(interval - 1);
-        let reached = at.reached + (1u32 << (bits - id.depth));
+        // A scan may begin in the middle of a leaf; what comes next is at the beginning of one.
+        let leaf = 1u32 << (bits - id.depth);
+        let reached = (at.reached & !(leaf - 1)) + leaf;
         if reached < origin + interval {
             return Scan { reached, ..at };
         }
@@ -146,7 +157,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let taken = match header {
             None => None,
             Some(header) => {
-                let place = hashmere_format::uid::UidParts::from_uid(uid);
+                let place = UidParts::from_uid(uid);
                 let leaf = slot_offset - u64::from(place.line) * LINE - 8 * u64::from(place.slot);
                 let tree = Tree::from_number(place.tree);
                 let found = Found { header, record: slot.offset(), slot_offset, slot, leaf, tree };
@@ -169,7 +180,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The slot that a UID names, if something is there that the UID can mean.
     #[inline]
     pub fn slot_of_uid(&self, root: u64, uid: u32) -> Result<Option<(u64, Slot)>, ReadError> {
-        let place = hashmere_format::uid::UidParts::from_uid(uid);
+        let place = UidParts::from_uid(uid);
         let tree = Tree::from_number(place.tree);
         if u64::from(place.slot) >= SLOTS
             || u64::from(place.line) < self.layout.first

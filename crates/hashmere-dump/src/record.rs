@@ -1,9 +1,6 @@
-//! The records of `dump` and `load`, and their two text forms.
+//! A record, and its two text forms.
 
-pub mod json;
-pub mod tsv;
-
-use clap::ValueEnum;
+use crate::{json, tsv};
 use hashmere::{Attributes, Pair, Ttl};
 use std::path::Path;
 
@@ -28,23 +25,24 @@ impl Record {
     }
 }
 
-/// `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// The text form of a record, one on each line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// key TAB value [TAB flags [TAB expires_at_ms]], escaped with \\ \t \n \r \xNN
+    /// `key TAB value [TAB flags [TAB expires_at_ms]]`, escaped with `\\`, `\t`, `\n`, `\r` and `\xNN`.
     Tsv,
-    /// One JSON object a line: key, value, flags, expires_at_ms (key_base64, value_base64 if not UTF-8)
+    /// A JSON object: `key`, `value`, `flags`, `expires_at_ms`; `key_base64`, `value_base64` for bytes that are not
+    /// UTF-8.
     Jsonl,
 }
 
 impl Format {
-    /// The format asked for, or else the one that the name of the file suggests, or else TSV.
-    pub fn choose(asked: Option<Format>, file: Option<&Path>) -> Format {
-        let extension = file.and_then(Path::extension).and_then(|e| e.to_str()).unwrap_or("");
-        asked.unwrap_or(match extension {
-            "jsonl" | "ndjson" | "json" => Format::Jsonl,
+    /// The format that the name of a file suggests: [`Jsonl`](Format::Jsonl) if it ends in `.jsonl`, `.ndjson` or
+    /// `.json`, else [`Tsv`](Format::Tsv).
+    pub fn of(file: &Path) -> Format {
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("jsonl" | "ndjson" | "json") => Format::Jsonl,
             _ => Format::Tsv,
-        })
+        }
     }
 
     /// Appends the line of a pair, with its newline.
@@ -55,7 +53,10 @@ impl Format {
         }
     }
 
-    /// Reads a line (without its newline). The error says what is wrong with it.
+    /// Reads a line (without its newline).
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
     pub fn parse(self, line: &[u8]) -> Result<Record, String> {
         match self {
             Format::Tsv => tsv::parse(line),

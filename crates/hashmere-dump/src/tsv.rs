@@ -1,7 +1,7 @@
 //! Tab-separated lines: `key TAB value`, then the flags and the expiry if there are any.
 
-use super::Record;
 use crate::text::{escape_into, unescape};
+use crate::Record;
 use hashmere::Pair;
 
 /// Appends the line of a pair.
@@ -19,6 +19,9 @@ pub fn write(pair: &Pair, out: &mut Vec<u8>) {
 }
 
 /// Reads a line. A carriage return at its end belongs to the line end (one in the data is escaped).
+///
+/// # Errors
+/// What is wrong with it, in words.
 pub fn parse(line: &[u8]) -> Result<Record, String> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut fields = line.split(|&b| b == b'\t');

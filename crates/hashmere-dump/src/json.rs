@@ -1,6 +1,6 @@
 //! JSON lines: one object a line. Bytes that are not UTF-8 are written in base64 under another name.
 
-use super::Record;
+use crate::Record;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use base64::Engine;
 use hashmere::Pair;
@@ -70,6 +70,9 @@ struct Line<'a> {
 }
 
 /// Reads a line.
+///
+/// # Errors
+/// What is wrong with it, in words.
 pub fn parse(line: &[u8]) -> Result<Record, String> {
     let line: Line<'_> = serde_json::from_slice(line).map_err(|e| format!("not a JSON record: {}", place(&e)))?;
     Ok(Record {
