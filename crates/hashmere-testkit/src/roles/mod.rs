@@ -2,7 +2,7 @@
 //! process then fails) when the store does what it must not.
 
 pub mod atomic;
-mod backup;
+pub mod backup;
 pub mod bank;
 pub mod confined;
 mod crowd;
