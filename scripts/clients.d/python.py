@@ -5,13 +5,15 @@ import importlib.util
 import sys
 
 PORT = int(sys.argv[1])
+# Longer than a server of a busy machine takes.
+PATIENCE = 120
 
 
 def pymemcache():
     from pymemcache.client.base import Client
 
-    client = Client(("127.0.0.1", PORT), default_noreply=False)
-    assert client.set("py", b"value", expire=100, flags=3)
+    client = Client(("127.0.0.1", PORT), default_noreply=False, connect_timeout=PATIENCE, timeout=PATIENCE)
+    assert client.set("py", b"value", expire=1000, flags=3)
     assert client.get("py") == b"value"
     value, cas = client.gets("py")
     assert client.cas("py", b"next", cas) is True
@@ -20,7 +22,7 @@ def pymemcache():
     assert client.add("py", b"x") is False and client.replace("py", b"7") is True
     assert client.incr("py", 5) == 12 and client.decr("py", 20) == 0
     assert client.append("py", b"!") and client.prepend("py", b"!")
-    assert client.touch("py", 10) and client.delete("py") and client.get("py") is None
+    assert client.touch("py", 1000) and client.delete("py") and client.get("py") is None
     assert client.set_many({f"m{i}": b"x" * i for i in range(500)}) == []
     assert client.get_many([f"m{i}" for i in range(500)]) == {f"m{i}": b"x" * i for i in range(500)}
     assert client.stats()[b"version"] and client.version()
@@ -30,7 +32,7 @@ def pymemcache():
 def bmemcached():
     import bmemcached
 
-    client = bmemcached.Client((f"127.0.0.1:{PORT}",))
+    client = bmemcached.Client((f"127.0.0.1:{PORT}",), socket_timeout=PATIENCE)
     assert client.set("bin", {"a": [1, 2]}) and client.get("bin") == {"a": [1, 2]}
     value, cas = client.gets("bin")
     assert client.cas("bin", "next", cas) and not client.cas("bin", "lost", cas)
@@ -62,9 +64,9 @@ def meta_memcache():
 
     client = CacheClient.cache_client_from_servers(
         servers=[ServerAddress("127.0.0.1", PORT)],
-        connection_pool_factory_fn=connection_pool_factory_builder(),
+        connection_pool_factory_fn=connection_pool_factory_builder(connection_timeout=PATIENCE, recv_timeout=PATIENCE),
     )
-    assert client.set(key=Key("meta"), value="value", ttl=100)
+    assert client.set(key=Key("meta"), value="value", ttl=1000)
     assert client.get(key=Key("meta")) == "value"
     assert client.multi_get(keys=[Key("meta"), Key("none")])[Key("meta")] == "value"
     assert client.delete(key=Key("meta")) and client.get(key=Key("meta")) is None
@@ -73,9 +75,11 @@ def meta_memcache():
 def pylibmc():
     import pylibmc
 
+    milliseconds = {"connect_timeout": PATIENCE * 1000, "_poll_timeout": PATIENCE * 1000}
     for binary in (False, True):
-        client = pylibmc.Client([f"127.0.0.1:{PORT}"], binary=binary, behaviors={"ketama": True, "cas": not binary})
-        assert client.set("libmc", "value", time=100) and client.get("libmc") == "value"
+        behaviors = {"ketama": True, "cas": not binary, **milliseconds}
+        client = pylibmc.Client([f"127.0.0.1:{PORT}"], binary=binary, behaviors=behaviors)
+        assert client.set("libmc", "value", time=1000) and client.get("libmc") == "value"
         if not binary:
             value, cas = client.gets("libmc")
             assert client.cas("libmc", "next", cas)
