@@ -1,6 +1,8 @@
 # The commands of this repository. Each sets up what it needs.
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
+# Networks fail for a moment.
+export CARGO_NET_RETRY ?= 10
 WHOLE := $(shell scripts/features)
 
 # Two targets at a time: the bindings beside the others, which build in one folder, for tests of processes wait more than they work.
