@@ -133,7 +133,22 @@ fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<
             })
         }
         // A transaction that reads 2 keys and writes both.
-        "transfer" => Box::new(move |_| {
+        "transfer" => {
+            let mut other = Vec::with_capacity(64);
+            Box::new(move |_| {
+                let (from, to) = (eight_digits(draw()), eight_digits(draw()));
+                Ok(store.transaction(|t| -> Result<bool, WriteError> {
+                    let found = t.get_into(from, &mut buffer)?.is_some() && t.get_into(to, &mut other)?.is_some();
+                    if found {
+                        t.set(from, &other)?;
+                        t.set(to, &buffer)?;
+                    }
+                    Ok(found)
+                })?)
+            })
+        }
+        // The same with values of its own.
+        "transfer-own" => Box::new(move |_| {
             let (from, to) = (eight_digits(draw()), eight_digits(draw()));
             Ok(store.transaction(|t| -> Result<bool, WriteError> {
                 let (Some(one), Some(other)) = (t.get(from)?, t.get(to)?) else { return Ok(false) };

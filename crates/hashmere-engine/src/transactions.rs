@@ -83,7 +83,11 @@ impl HeldTransaction {
     }
 
     fn go_on<R>(shared: &Arc<SharedEngine>, notes: &mut Notes, f: impl FnOnce(&mut FileTransaction<'_>) -> R) -> R {
-        f(&mut Transaction::new(shared.engine(), &|key, kh| shared.item(key, kh), notes))
+        let read = |key: &[u8], kh| shared.item(key, kh);
+        let mut transaction = Transaction::new(shared.engine(), &read, notes);
+        let done = f(&mut transaction);
+        transaction.count_hits();
+        done
     }
 
     /// Does all of it at one moment. `false`: what it read has changed, and nothing has happened; what was computed

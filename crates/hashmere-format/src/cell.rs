@@ -30,7 +30,13 @@ pub fn own_list(client: u32) -> u64 {
 
 /// The word of a slot whose cell is number `index` of a client's transaction. It keeps the slot's tag.
 pub fn slot_naming(client: u32, index: u64, tag: u64) -> Slot {
-    Slot::new(tag, own_list(client) + 8 * (index % WORDS))
+    slot_naming_place(client, index % WORDS, tag)
+}
+
+/// The same, given the place that is looked up from: the number of the cell modulo [`WORDS`].
+#[inline(always)]
+pub fn slot_naming_place(client: u32, place: u64, tag: u64) -> Slot {
+    Slot::new(tag, own_list(client) + 8 * place)
 }
 
 /// The client and the place that a slot names; `None` if it is empty or leads to a record, or to where no list is.
@@ -105,6 +111,7 @@ impl List {
         List { offset, cells: (lengths & u64::from(u32::MAX)).min(KEYS_MAX), locks: (lengths >> 32).min(LOCKS_MAX) }
     }
     /// Bytes of the list.
+    #[inline(always)]
     pub fn bytes(self) -> u64 {
         8 * (CELL_WORDS * self.cells + self.locks)
     }
@@ -114,6 +121,7 @@ impl List {
         self.offset + 8 * CELL_WORDS * index
     }
     /// Offset of the word that names a lock.
+    #[inline(always)]
     pub fn lock(self, index: u64) -> u64 {
         self.cell(self.cells) + 8 * index
     }

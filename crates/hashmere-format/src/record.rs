@@ -263,6 +263,15 @@ impl RecordHeader {
         RecordHeader { word, lead, key_len, value_len, first }
     }
 
+    /// The header of a record that is a key and a value and nothing else, in a store without fixed lengths and
+    /// checksums; `None` if the lengths do not fit the header word.
+    #[inline(always)]
+    pub fn plain(lengths: Lengths, key_len: u64, value_len: u64) -> Option<RecordHeader> {
+        let word = key_len << KEY_SHIFT | value_len << VALUE_SHIFT;
+        let fits = key_len <= KEY_MAX && value_len <= lengths.value_mask;
+        fits.then(|| RecordHeader::new(word, 8, key_len, value_len))
+    }
+
     /// The header of a record that has no words but those that every record of its store has; `None` if it has more.
     #[inline(always)]
     pub fn small(lengths: Lengths, word: u64) -> Option<RecordHeader> {

@@ -3,7 +3,7 @@
 //! Catches: readers that wait for writers, locks that expire by time, two owners of one lock, a wrong or missing name.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Counter, Options, Store, WriteError};
+use hashmere::{Counter, Options, Store, WriteBatch, WriteError};
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -70,14 +70,21 @@ fn readers_go_on_and_writers_are_told_who_it_is() {
         assert!(store.keys().filter(|key| key.is_ok()).count() >= KEYS as usize);
         assert!(!store.is_empty());
         assert!(start.elapsed() < READS_MAX, "reads took {:?} while a writer was stopped", start.elapsed());
-        let key = payload::key(round % KEYS);
-        let before = store.get(&key).unwrap();
+        let keys = [round, round + 1].map(|key| payload::key(key % KEYS));
+        let get = || keys.each_ref().map(|key| store.get(key).unwrap());
+        let before = get();
         let value = payload::encode(round | 1 << 40);
-        match store.set(&key, &value) {
-            Ok(_) => assert_eq!(store.get(&key).unwrap().as_ref(), Some(&value)),
+        let done = if round % 2 == 0 {
+            store.set(&keys[0], &value).map(drop)
+        } else {
+            let mut batch = WriteBatch::new();
+            store.write_batch(batch.set(&keys[0], &value).set(&keys[1], &value)).map(drop)
+        };
+        match done {
+            Ok(()) => assert_eq!(get()[0].as_ref(), Some(&value)),
             Err(error) => {
                 assert_names(&error, &worker);
-                assert_eq!(store.get(&key).unwrap(), before, "a refused write changed something");
+                assert_eq!(get(), before, "a refused write changed something");
                 refused += 1;
             }
         }

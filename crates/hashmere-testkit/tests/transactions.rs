@@ -210,6 +210,50 @@ fn a_transaction_sees_its_own_writes_and_runs_again_after_a_conflict() {
     assert_eq!(runs, 2);
 }
 
+/// What it read changes each time: after at least 5 seconds and 1,000 runs the error names the key.
+#[test]
+fn a_conflict_that_never_ends_is_an_error_that_names_the_key() {
+    let scratch = Scratch::new("transactions-conflict");
+    let store = open(&scratch);
+    store.set("contended", b"0").unwrap();
+    let (start, mut runs) = (std::time::Instant::now(), 0u64);
+    let done = store.transaction(|t| -> Result<(), WriteError> {
+        runs += 1;
+        t.get("contended")?;
+        t.set("other", "written")?;
+        store.set("contended", runs.to_string().as_bytes()).map(drop)
+    });
+    let Err(WriteError::Conflict { key }) = done else { panic!("{done:?}") };
+    assert_eq!(key, "contended");
+    assert!(runs >= 1000 && start.elapsed() >= Duration::from_secs(5), "{runs} runs in {:?}", start.elapsed());
+    assert_eq!(store.get("other").unwrap(), None);
+    assert_clean(&store);
+}
+
+#[test]
+fn values_into_a_buffer() {
+    let scratch = Scratch::new("transactions-buffer");
+    let store = open(&scratch);
+    let long = vec![b'x'; 200_000];
+    store.set("short", b"of the store").unwrap();
+    store.set("long", &long).unwrap();
+    let mut buffer = Vec::from(*b"of before");
+    let done = store.transaction(|t| -> Result<(), WriteError> {
+        for _ in 0..2 {
+            assert_eq!((t.get_into("short", &mut buffer)?, &buffer[..]), (Some(12), &b"of the store"[..]));
+            assert_eq!((t.get_into("long", &mut buffer)?, &buffer), (Some(long.len()), &long));
+            assert_eq!((t.get_into("absent", &mut buffer)?, buffer.is_empty()), (None, true));
+        }
+        t.set("absent", "own")?;
+        assert_eq!((t.get_into("absent", &mut buffer)?, &buffer[..]), (Some(3), &b"own"[..]));
+        t.delete("short")?;
+        assert_eq!((t.get_into("short", &mut buffer)?, buffer.is_empty()), (None, true));
+        Ok(())
+    });
+    done.unwrap();
+    assert_eq!((store.get("short").unwrap(), store.len()), (None, 2));
+}
+
 #[test]
 fn a_key_that_is_shown_to_an_update_is_not_written() {
     let scratch = Scratch::new("transactions-shown");

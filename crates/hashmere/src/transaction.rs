@@ -22,8 +22,20 @@ impl Transaction<'_, '_> {
     /// # Errors
     /// [`WriteError::Conflict`]: the key has changed since the transaction read it first. Return it, and the function
     /// is called again. [`WriteError::TooManyKeys`], and those of [`Store::get`].
+    #[inline]
     pub fn get(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, WriteError> {
         self.0.get(key.as_ref())
+    }
+
+    /// Copies the value of a key into a buffer, whose content it replaces, and returns its length; `None`: the key is
+    /// absent, and the buffer is empty. If the buffer has room nothing is allocated.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    #[inline]
+    pub fn get_into(&mut self, key: impl AsRef<[u8]>, buffer: &mut Vec<u8>) -> Result<Option<usize>, WriteError> {
+        buffer.clear();
+        Ok(self.0.append_to(key.as_ref(), buffer)?.then_some(buffer.len()))
     }
 
     /// Whether a key is there.
@@ -38,8 +50,9 @@ impl Transaction<'_, '_> {
     ///
     /// # Errors
     /// [`WriteError::TooLarge`], [`WriteError::WrongLength`], [`WriteError::TooManyKeys`].
+    #[inline]
     pub fn set(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), WriteError> {
-        self.set_with(key, value, Attributes::NONE)
+        self.0.set(key.as_ref(), value.as_ref(), Attributes::NONE)
     }
 
     /// Stores a value with flags and expiry.

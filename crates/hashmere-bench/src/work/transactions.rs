@@ -101,22 +101,23 @@ fn fill_bank(call: &Call, store: &Store) -> Outcome {
     Ok(())
 }
 
-fn amount_of(value: Option<Vec<u8>>) -> Option<u64> {
-    let value = value.filter(|value| value.len() == 8)?;
-    std::str::from_utf8(&value).ok()?.parse().ok()
+fn amount_of(value: &[u8]) -> Option<u64> {
+    std::str::from_utf8(value).ok().filter(|text| text.len() == 8)?.parse().ok()
 }
 
 /// Moves 1 to 9 from one account to another, if they are there.
 fn bank(call: &Call, store: &Store) -> Outcome {
     let mut random = Random(call.seed);
     let accounts = u64::from(call.records);
+    let mut buffer = Vec::new();
     timed(call, |number| {
         let from = random.below(accounts);
         let to = (from + 1 + random.below(accounts - 1)) % accounts;
         let (from, to) = (eight_digits(from as u32), eight_digits(to as u32));
         let amount = 1 + number % 9;
         let were_numbers = store.transaction(|t| -> Result<bool, WriteError> {
-            let (there, other) = (amount_of(t.get(from)?), amount_of(t.get(to)?));
+            let there = t.get_into(from, &mut buffer)?.and_then(|_| amount_of(&buffer));
+            let other = t.get_into(to, &mut buffer)?.and_then(|_| amount_of(&buffer));
             let (Some(there), Some(other)) = (there, other) else { return Ok(false) };
             if there >= amount {
                 t.set(from, eight_digits((there - amount) as u32))?;
@@ -134,7 +135,8 @@ fn bank(call: &Call, store: &Store) -> Outcome {
 fn check_bank(call: &Call, store: &Store) -> Outcome {
     let mut sum = 0;
     for n in 0..call.records {
-        sum += amount_of(store.get(&eight_digits(n))?).ok_or("an account holds no amount")?;
+        let value = store.get(&eight_digits(n))?;
+        sum += value.as_deref().and_then(amount_of).ok_or("an account holds no amount")?;
     }
     match sum == START * u64::from(call.records) {
         true => Ok(()),

@@ -1,13 +1,12 @@
 //! Batches: operations that are done at one moment, all of them, or one of two batches depending on what some keys are.
 
-use crate::engine::{Change, Engine, Guard, Part, TransactionOutcome, Value};
+use crate::engine::{Change, Engine, Part, Room, Span, TransactionOutcome, Value};
 use crate::error::WriteError;
-use crate::transaction::notes::{emptied, Write, FEW};
+use crate::transaction::notes::FEW;
 use crate::transaction::retry::{run, with_notes};
-use crate::transaction::{Reader, Transaction};
+use crate::transaction::{Notes, Reader, Transaction};
 use crate::types::{Attributes, Counter, Item, Stored, Ttl, Version};
 use hashmere_mem::{Host, Mem};
-use std::ops::Range;
 
 /// Operations on up to 1,024 keys that are done at one moment: see `Store::write_batch`.
 ///
@@ -16,15 +15,15 @@ use std::ops::Range;
 pub struct WriteBatch {
     /// Keys and values.
     bytes: Vec<u8>,
-    operations: Vec<(Range<usize>, Operation)>,
+    operations: Vec<(Span, Operation)>,
 }
 
 #[derive(Clone, Debug)]
 enum Operation {
-    Set(Range<usize>, Attributes),
+    Set(Span, Attributes),
     Delete,
     Incr(i64, Counter),
-    Extend(Range<usize>, bool),
+    Extend(Span, bool),
     Touch(Ttl),
     Get,
 }
@@ -93,10 +92,10 @@ impl WriteBatch {
         self.operations.clear();
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+    fn keep(&mut self, bytes: &[u8]) -> Span {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
-        start..self.bytes.len()
+        Span { start, end: self.bytes.len() }
     }
 
     fn push(&mut self, key: &[u8], operation: Operation) -> &mut WriteBatch {
@@ -155,28 +154,25 @@ impl WriteBatch {
 
     /// Makes parts of a batch of sets. `false`: two of its keys may be the same.
     #[inline(always)]
-    fn put_into<'b, M: Mem, H: Host>(
-        &'b self,
-        engine: &Engine<M, H>,
-        parts: &mut Vec<Part<'b>>,
-    ) -> Result<bool, WriteError> {
+    fn put_into<M: Mem, H: Host>(&self, engine: &Engine<M, H>, parts: &mut Vec<Part>) -> Result<bool, WriteError> {
         parts.reserve(self.operations.len());
         for (key, operation) in &self.operations {
-            let Operation::Set(value, attributes) = operation else { return Ok(false) };
-            let (key, bytes) = (&self.bytes[key.clone()], &self.bytes[value.clone()]);
+            let Operation::Set(bytes, attributes) = operation else { return Ok(false) };
             engine.admit(key.len() as u64, bytes.len() as u64)?;
-            let kh = engine.hash(key);
+            let kh = engine.hash(key.of(&self.bytes));
             if parts.iter().any(|part| part.kh == kh) {
                 return Ok(false);
             }
             let value = Value {
-                bytes,
+                bytes: *bytes,
                 expires: engine.deadline(attributes.ttl),
                 flags: attributes.flags.into(),
                 least: attributes.min_version.0,
                 keeps_version: false,
             };
-            parts.push(Part::new(key, kh, Guard::Any, Change::Put(value)));
+            let mut part = Part::new(*key, kh);
+            part.change = Change::Put(value);
+            parts.push(part);
         }
         Ok(true)
     }
@@ -186,27 +182,27 @@ impl WriteBatch {
         transaction.notes.reserve(self.operations.len(), self.bytes.len());
         let mut results = Vec::with_capacity(self.operations.len());
         for (key, operation) in &self.operations {
-            let key = &self.bytes[key.clone()];
-            let entry = transaction.entry(key)?;
-            let is_first = matches!(transaction.notes.entries[entry].write, Write::None);
+            let key = key.of(&self.bytes);
+            let part = transaction.part(key)?;
+            let is_first = transaction.notes.parts[part].change == Change::Same;
             results.push(match operation {
                 Operation::Set(value, attributes) => {
-                    transaction.set_entry(entry, &self.bytes[value.clone()], *attributes)?;
+                    transaction.set_part(part, value.of(&self.bytes), *attributes)?;
                     BatchResult::Stored(Stored::default())
                 }
                 Operation::Delete => {
-                    let was_there = matches!(transaction.notes.entries[entry].write, Write::Put { .. });
+                    let was_there = matches!(transaction.notes.parts[part].change, Change::Put(_));
                     transaction.delete(key)?;
                     BatchResult::Deleted(was_there)
                 }
                 Operation::Incr(by, counter) => BatchResult::Counted(transaction.incr_by(key, *by, *counter)?),
                 Operation::Extend(more, in_front) => {
-                    BatchResult::Extended(transaction.extend(key, &self.bytes[more.clone()], *in_front)?)
+                    BatchResult::Extended(transaction.extend(key, more.of(&self.bytes), *in_front)?)
                 }
                 Operation::Touch(ttl) => BatchResult::Touched(transaction.touch(key, *ttl)?),
-                Operation::Get => BatchResult::Item(transaction.get_item(entry)?),
+                Operation::Get => BatchResult::Item(transaction.get_item(part)?),
             });
-            transaction.notes.operations.push((entry, is_first));
+            transaction.notes.operations.push((part, is_first));
         }
         Ok(Performed(results))
     }
@@ -218,11 +214,11 @@ struct Performed(Vec<BatchResult>);
 impl Performed {
     /// After the commit: versions and UIDs, and whether what was removed was there.
     fn complete<M: Mem, H: Host>(mut self, transaction: &Transaction<'_, M, H>) -> Vec<BatchResult> {
-        for (result, (entry, is_first)) in self.0.iter_mut().zip(&transaction.notes.operations) {
-            let Some(written) = transaction.notes.written.get(*entry) else { continue };
+        for (result, (part, is_first)) in self.0.iter_mut().zip(&transaction.notes.operations) {
+            let Some(part) = transaction.notes.parts.get(*part) else { continue };
             match result {
-                BatchResult::Stored(stored) => *stored = written.stored,
-                BatchResult::Deleted(was_there) if *is_first => *was_there = written.was_there,
+                BatchResult::Stored(stored) => *stored = transaction.engine.stored_of(part),
+                BatchResult::Deleted(was_there) if *is_first => *was_there = part.was_there,
                 _ => {}
             }
         }
@@ -254,19 +250,29 @@ fn write_few_sets<M: Mem, H: Host>(
         return Ok(None);
     }
     with_notes(|notes| {
-        let mut parts = emptied(std::mem::take(&mut notes.spare.parts));
-        let done = batch.put_into(engine, &mut parts).and_then(|are_different| {
-            if !are_different {
-                return Ok(None);
-            }
-            let mut writer = engine.writer_for_many(parts.iter().map(|part| (part.key, part.kh)))?;
-            let done = engine.transact(&mut writer, &mut parts, &mut notes.spare.room)?;
-            let stored = || parts.iter().map(|part| BatchResult::Stored(engine.stored_of(part))).collect();
-            Ok((done == TransactionOutcome::Committed).then(stored))
-        });
-        notes.spare.parts = emptied(parts);
+        notes.clear();
+        let Notes { parts, room, .. } = &mut *notes;
+        let done = put_few(engine, batch, parts, room);
+        // They say where something is among the bytes of the batch.
+        parts.clear();
         done
     })
+}
+
+#[inline(always)]
+fn put_few<M: Mem, H: Host>(
+    engine: &Engine<M, H>,
+    batch: &WriteBatch,
+    parts: &mut Vec<Part>,
+    room: &mut Room,
+) -> Result<Option<Vec<BatchResult>>, WriteError> {
+    if !batch.put_into(engine, parts)? {
+        return Ok(None);
+    }
+    let mut writer = engine.writer_for_many(parts.iter().map(|part| (part.key.of(&batch.bytes), part.kh)))?;
+    let done = engine.transact(&mut writer, &batch.bytes, parts, room)?;
+    let stored = || parts.iter().map(|part| BatchResult::Stored(engine.stored_of(part))).collect();
+    Ok((done == TransactionOutcome::Committed).then(stored))
 }
 
 /// Does the one batch if all conditions hold, else the other one; conditions and batch at one moment.
@@ -297,8 +303,8 @@ fn holds<M: Mem, H: Host>(
 ) -> Result<bool, WriteError> {
     let (Condition::Absent(key) | Condition::Present(key) | Condition::Version(key, _) | Condition::Value(key, _)) =
         condition;
-    let entry = transaction.entry(key)?;
-    let item = transaction.look(entry)?;
+    let part = transaction.part(key)?;
+    let item = transaction.look(part)?;
     Ok(match (condition, item) {
         (Condition::Absent(_), item) => item.is_none(),
         (Condition::Present(_), item) => item.is_some(),

@@ -11,11 +11,14 @@ mod notes;
 pub(crate) mod retry;
 pub(crate) mod snapshot;
 
-use crate::engine::{number_of, step, Engine, KeyHash, Part, Rounds, TransactionOutcome, Unsigned};
+use crate::engine::{
+    number_of, step, Change, Engine, Found, Guard, KeyHash, Rounds, TransactionOutcome, Unsigned, Value,
+};
 use crate::error::{ReadError, WriteError};
-use crate::transaction::notes::{emptied, Entry, Write, Written, NO_ROOT};
+use crate::transaction::notes::{FEW, NO_ROOT};
 use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Ttl};
+use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
 
 pub use notes::Notes;
@@ -49,67 +52,79 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
         Transaction { engine, read, notes }
     }
 
-    /// The entry of a key, made if there is none.
+    /// The part of a key, made if there is none.
     #[inline(always)]
-    fn entry(&mut self, key: &[u8]) -> Result<usize, WriteError> {
+    fn part(&mut self, key: &[u8]) -> Result<usize, WriteError> {
+        if let Some(found) = self.notes.find_among_few(key) {
+            return Ok(found);
+        }
         let kh = self.engine.hash(key);
         if let Some(found) = self.notes.find(key, kh) {
             return Ok(found);
         }
-        let limit = self.engine.keys_of_transaction_max();
-        if self.notes.entries.len() as u64 >= limit {
-            return Err(WriteError::TooManyKeys { limit });
+        // (Every store takes this number.)
+        if self.notes.parts.len() >= FEW {
+            let limit = self.engine.keys_of_transaction_max();
+            if self.notes.parts.len() as u64 >= limit {
+                return Err(WriteError::TooManyKeys { limit });
+            }
         }
         Ok(self.notes.add(key, kh))
     }
 
-    /// Reads a key of the store that was not read before, and remembers what it was and where. `None`: nothing is
-    /// known, and [`look`](Self::look) is to find out.
+    /// Reads a key of the store that was not read before to the end of `buffer`, and remembers what it was and where.
+    /// `None`: nothing is known, and [`look`](Self::look) is to find out.
     #[inline(always)]
-    fn look_first(&mut self, entry: usize) -> Option<Vec<u8>> {
-        let Notes { entries, bytes, .. } = &mut *self.notes;
-        let Entry { key, kh, seen, lookup, write: Write::None, .. } = entries.get_mut(entry)? else { return None };
-        if seen.is_some() {
+    fn look_first<R>(&mut self, part: usize, buffer: &mut Vec<u8>, also: impl FnOnce(&Found) -> R) -> Option<R> {
+        let Notes { parts, bytes, .. } = &mut *self.notes;
+        let part = parts.get_mut(part)?;
+        if part.guard != Guard::Any || part.change != Change::Same {
             return None;
         }
-        self.engine.read_for_transaction(&bytes[key.clone()], *kh, |metadata, found| {
-            // The version of the bucket says something of a key that is absent.
-            *seen = Some(Seen { version: 0, metadata: Some(metadata) });
-            *lookup = Some(found);
-        })
+        let read = self.engine.read_part(bytes, part, buffer, also)?;
+        self.notes.hits += 1;
+        Some(read)
+    }
+
+    /// Counts the keys that were read since it was counted last.
+    #[inline(always)]
+    pub(crate) fn count_hits(&mut self) {
+        if self.notes.hits != 0 {
+            self.engine.count(Stat::Hits, std::mem::take(&mut self.notes.hits));
+        }
     }
 
     /// Reads a key of the store, and remembers what it was.
-    fn look(&mut self, entry: usize) -> Result<Option<Item>, WriteError> {
-        if let Some(value) = self.look_first(entry) {
-            let metadata = self.notes.entries[entry].seen.as_ref().and_then(|seen| seen.metadata).unwrap_or_default();
+    fn look(&mut self, part: usize) -> Result<Option<Item>, WriteError> {
+        let (engine, mut value) = (self.engine, Vec::new());
+        if let Some(metadata) = self.look_first(part, &mut value, |found| engine.meta_of_found(found)) {
             return Ok(Some(Item { value, metadata }));
         }
-        let kh = self.notes.entries[entry].kh;
+        let kh = self.notes.parts[part].kh;
         let version = self.engine.version_of_bucket(kh)?;
-        let item = (self.read)(self.notes.key(entry), kh)?;
+        let item = (self.read)(self.notes.key(part), kh)?;
         let seen = Seen { version, metadata: item.as_ref().map(|item| item.metadata) };
-        match &self.notes.entries[entry].seen {
+        match self.notes.seen(part) {
             Some(before) if !before.is_same(&seen) => {
-                self.notes.conflict = Some(entry);
-                Err(self.notes.conflict_at(entry))
+                self.notes.conflict = Some(part);
+                Err(self.notes.conflict_at(part))
             }
             Some(_) => Ok(item),
             None => {
-                self.notes.entries[entry].seen = Some(seen);
+                self.notes.parts[part].guard = seen.metadata.map_or(Guard::Absent(version), Guard::Seen);
                 Ok(item)
             }
         }
     }
 
     /// What a key is within the transaction.
-    fn now(&mut self, entry: usize) -> Result<Option<Now>, WriteError> {
-        match self.notes.entries[entry].write.clone() {
-            Write::Gone => Ok(None),
-            Write::Put { value, expires, flags, .. } => {
-                Ok(Some(Now { value: self.notes.bytes[value].to_vec(), flags, expires, is_stored: false }))
+    fn now(&mut self, part: usize) -> Result<Option<Now>, WriteError> {
+        match self.notes.parts[part].change {
+            Change::Remove => Ok(None),
+            Change::Put(Value { bytes, expires, flags, .. }) => {
+                Ok(Some(Now { value: bytes.of(&self.notes.bytes).to_vec(), flags, expires, is_stored: false }))
             }
-            Write::None => Ok(self.look(entry)?.map(|item| {
+            Change::Same => Ok(self.look(part)?.map(|item| {
                 let meta = item.metadata;
                 let flags = u64::from(meta.flags) | u64::from(meta.marks) << 32;
                 Now { value: item.value, flags, expires: meta.expires_at_ms, is_stored: true }
@@ -121,12 +136,34 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     ///
     /// # Errors
     /// [`WriteError::Conflict`]: the key has changed since the transaction read it first. Those of reading.
+    #[inline(always)]
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
-        let entry = self.entry(key)?;
-        if let Some(value) = self.look_first(entry) {
-            return Ok(Some(value));
+        let mut value = Vec::new();
+        Ok(self.append_to(key, &mut value)?.then_some(value))
+    }
+
+    /// The same to the end of a buffer. `false`: the key is absent.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    #[inline(always)]
+    pub fn append_to(&mut self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, WriteError> {
+        let part = self.part(key)?;
+        if self.look_first(part, buffer, |_| ()).is_some() {
+            return Ok(true);
         }
-        Ok(self.now(entry)?.map(|now| now.value))
+        self.append_slowly(part, buffer)
+    }
+
+    #[inline(never)]
+    fn append_slowly(&mut self, part: usize, buffer: &mut Vec<u8>) -> Result<bool, WriteError> {
+        let Some(now) = self.now(part)? else { return Ok(false) };
+        if buffer.capacity() == 0 {
+            *buffer = now.value;
+        } else {
+            buffer.extend_from_slice(&now.value);
+        }
+        Ok(true)
     }
 
     /// The same with flags, version, expiry and UID of what the store has; `None` within: it is what this transaction
@@ -134,11 +171,11 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub(crate) fn get_item(&mut self, entry: usize) -> Result<Option<Item>, WriteError> {
-        if matches!(self.notes.entries[entry].write, Write::None) {
-            return self.look(entry);
+    pub(crate) fn get_item(&mut self, part: usize) -> Result<Option<Item>, WriteError> {
+        if self.notes.parts[part].change == Change::Same {
+            return self.look(part);
         }
-        Ok(self.now(entry)?.map(|now| {
+        Ok(self.now(part)?.map(|now| {
             let mut item = Item { value: now.value, metadata: Default::default() };
             item.metadata.value_len = item.value.len() as u64;
             (item.metadata.flags, item.metadata.expires_at_ms) = (now.flags as u32, now.expires);
@@ -152,39 +189,40 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn item(&mut self, key: &[u8]) -> Result<Option<Item>, WriteError> {
-        let entry = self.entry(key)?;
-        self.get_item(entry)
+        let part = self.part(key)?;
+        self.get_item(part)
     }
 
     /// Stores a value when the transaction commits, whatever the key is then.
     ///
     /// # Errors
     /// [`WriteError::TooLarge`], [`WriteError::WrongLength`], [`WriteError::TooManyKeys`].
+    #[inline(always)]
     pub fn set(&mut self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), WriteError> {
-        let entry = self.entry(key)?;
-        self.set_entry(entry, value, attributes)
+        let part = self.part(key)?;
+        self.set_part(part, value, attributes)
     }
 
     #[inline(always)]
-    fn set_entry(&mut self, entry: usize, value: &[u8], attributes: Attributes) -> Result<(), WriteError> {
+    fn set_part(&mut self, part: usize, value: &[u8], attributes: Attributes) -> Result<(), WriteError> {
         let expires = self.engine.deadline(attributes.ttl);
-        self.put(entry, value, expires, attributes.flags.into(), attributes.min_version.0, false)
+        self.put(part, value, expires, attributes.flags.into(), attributes.min_version.0, false)
     }
 
     #[inline(always)]
     fn put(
         &mut self,
-        entry: usize,
+        part: usize,
         value: &[u8],
         expires: Option<u64>,
         flags: u64,
         least: u64,
         keeps_version: bool,
     ) -> Result<(), WriteError> {
-        self.engine.admit(self.notes.entries[entry].key.len() as u64, value.len() as u64)?;
-        self.notes.forget(entry);
-        let value = self.notes.keep(value);
-        self.notes.entries[entry].write = Write::Put { value, expires, flags, least, keeps_version };
+        self.engine.admit(self.notes.parts[part].key.len() as u64, value.len() as u64)?;
+        self.notes.forget(part);
+        let bytes = self.notes.keep(value);
+        self.notes.parts[part].change = Change::Put(Value { bytes, expires, flags, least, keeps_version });
         Ok(())
     }
 
@@ -193,9 +231,9 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// # Errors
     /// [`WriteError::TooManyKeys`].
     pub fn delete(&mut self, key: &[u8]) -> Result<(), WriteError> {
-        let entry = self.entry(key)?;
-        self.notes.forget(entry);
-        self.notes.entries[entry].write = Write::Gone;
+        let part = self.part(key)?;
+        self.notes.forget(part);
+        self.notes.parts[part].change = Change::Remove;
         Ok(())
     }
 
@@ -204,8 +242,8 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// # Errors
     /// [`WriteError::NotANumber`], and those of [`get`](Self::get).
     pub fn incr_by(&mut self, key: &[u8], by: i64, counter: Counter) -> Result<Option<u64>, WriteError> {
-        let entry = self.entry(key)?;
-        let (next, flags, expires) = match (self.now(entry)?, counter.initial) {
+        let part = self.part(key)?;
+        let (next, flags, expires) = match (self.now(part)?, counter.initial) {
             (Some(now), _) => (step(number_of(&now.value)?, by), now.flags & u64::from(u32::MAX), now.expires),
             (None, Some(initial)) => {
                 (initial, counter.attributes.flags.into(), self.engine.deadline(counter.attributes.ttl))
@@ -213,7 +251,7 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
             (None, None) => return Ok(None),
         };
         let text = self.engine.counter_text(&Unsigned, next)?;
-        self.put(entry, &text, expires, flags, counter.attributes.min_version.0, false)?;
+        self.put(part, &text, expires, flags, counter.attributes.min_version.0, false)?;
         Ok(Some(next))
     }
 
@@ -222,10 +260,10 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// # Errors
     /// As [`set`](Self::set) and [`get`](Self::get).
     pub fn extend(&mut self, key: &[u8], more: &[u8], in_front: bool) -> Result<bool, WriteError> {
-        let entry = self.entry(key)?;
-        let Some(now) = self.now(entry)? else { return Ok(false) };
+        let part = self.part(key)?;
+        let Some(now) = self.now(part)? else { return Ok(false) };
         let value = if in_front { [more, &now.value].concat() } else { [&now.value, more].concat() };
-        self.put(entry, &value, now.expires, now.flags & u64::from(u32::MAX), 0, false)?;
+        self.put(part, &value, now.expires, now.flags & u64::from(u32::MAX), 0, false)?;
         Ok(true)
     }
 
@@ -234,14 +272,14 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn touch(&mut self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
-        let entry = self.entry(key)?;
-        let Some(now) = self.now(entry)? else { return Ok(false) };
+        let part = self.part(key)?;
+        let Some(now) = self.now(part)? else { return Ok(false) };
         let deadline = self.engine.deadline(ttl);
-        if let Write::Put { expires, .. } = &mut self.notes.entries[entry].write {
-            *expires = deadline;
+        if let Change::Put(value) = &mut self.notes.parts[part].change {
+            value.expires = deadline;
             return Ok(true);
         }
-        self.put(entry, &now.value, deadline, now.flags, 0, now.is_stored)?;
+        self.put(part, &now.value, deadline, now.flags, 0, now.is_stored)?;
         Ok(true)
     }
 
@@ -250,16 +288,15 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     /// # Errors
     /// See [`ReadError`].
     pub(crate) fn validate(&mut self) -> Result<bool, ReadError> {
-        for at in 0..self.notes.entries.len() {
-            let entry = &self.notes.entries[at];
-            let Some(seen) = &entry.seen else { continue };
-            if !self.engine.is_as_seen(&self.notes.bytes[entry.key.clone()], entry.kh, seen)? {
+        for at in 0..self.notes.parts.len() {
+            let Some(seen) = self.notes.seen(at) else { continue };
+            if !self.engine.is_as_seen(self.notes.key(at), self.notes.parts[at].kh, &seen)? {
                 self.notes.conflict = Some(at);
                 return Ok(false);
             }
         }
         // A clear in between is found by the first key that was read.
-        let read = self.notes.entries.iter().position(|entry| entry.seen.is_some());
+        let read = self.notes.parts.iter().position(|part| part.guard != Guard::Any);
         self.notes.conflict = read.filter(|_| self.engine.root_word() != self.notes.root);
         Ok(self.notes.conflict.is_none())
     }
@@ -273,33 +310,22 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
             rounds.lose();
             return Ok(false);
         }
-        if self.notes.entries.iter().all(|entry| matches!(entry.write, Write::None)) {
+        if self.notes.parts.iter().all(|part| part.change == Change::Same) {
             return Ok(self.validate()?);
         }
-        let (mut spare, mut written) = (std::mem::take(&mut self.notes.spare), std::mem::take(&mut self.notes.written));
-        let mut parts = self.notes.parts(spare.parts);
-        let keys = self.notes.entries.iter().map(|entry| (&self.notes.bytes[entry.key.clone()], entry.kh));
+        let Notes { parts, bytes, room, .. } = &mut *self.notes;
+        let keys = parts.iter().map(|part| (part.key.of(bytes), part.kh));
+        let mut writer = self.engine.writer_for_many(keys)?;
         let mut conflict = None;
-        let done = self.engine.writer_for_many(keys).and_then(|mut writer| {
-            self.engine.end_round(rounds, &mut writer, |writer| {
-                Ok(match self.engine.transact(writer, &mut parts, &mut spare.room)? {
-                    TransactionOutcome::Committed => Some(()),
-                    TransactionOutcome::Conflict(at) => {
-                        conflict = Some(at);
-                        None
-                    }
-                })
+        let done = self.engine.end_round(rounds, &mut writer, |writer| {
+            Ok(match self.engine.transact(writer, bytes, parts, room)? {
+                TransactionOutcome::Committed => Some(()),
+                TransactionOutcome::Conflict(at) => {
+                    conflict = Some(at);
+                    None
+                }
             })
-        });
-        // Only batches ask.
-        if !self.notes.operations.is_empty() {
-            let written_of =
-                |part: &Part<'_>| Written { stored: self.engine.stored_of(part), was_there: part.was_there };
-            written.extend(parts.iter().map(written_of));
-        }
-        spare.parts = emptied(parts);
-        (self.notes.spare, self.notes.written) = (spare, written);
-        let done = done?;
+        })?;
         self.notes.conflict = conflict;
         Ok(done.is_some())
     }

@@ -32,11 +32,18 @@ impl Attempts {
     ///
     /// # Errors
     /// Of asking others to yield: see [`WriteError`].
+    #[inline(always)]
     pub(crate) fn begin<M: Mem, H: Host>(&self, engine: &Engine<M, H>) -> Result<(), WriteError> {
         if self.is_again {
-            engine.begin_round(self.rounds, &self.changed, engine.hash(&self.changed))?;
+            return self.begin_again(engine);
         }
         Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_again<M: Mem, H: Host>(&self, engine: &Engine<M, H>) -> Result<(), WriteError> {
+        engine.begin_round(self.rounds, &self.changed, engine.hash(&self.changed))
     }
 
     /// Commits. `false`: what was read has changed, and nothing has happened.
@@ -74,7 +81,7 @@ impl Attempts {
         if is_long && self.tried >= TRIED_MOST {
             return Err(notes.conflict_at(conflict));
         }
-        self.is_again = !notes.entries.is_empty();
+        self.is_again = !notes.parts.is_empty();
         if self.is_again {
             self.changed.clear();
             self.changed.extend_from_slice(notes.key(conflict));
@@ -123,7 +130,9 @@ fn run_with<M: Mem, H: Host, R, S, E: From<WriteError>>(
         attempts.begin(engine)?;
         notes.clear();
         let mut transaction = Transaction::new(engine, read, notes);
-        match f(&mut transaction) {
+        let done = f(&mut transaction);
+        transaction.count_hits();
+        match done {
             Ok(result) => {
                 if attempts.commit(&mut transaction)? {
                     return Ok(after(&transaction, result));

@@ -37,6 +37,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
+    /// Whether a change of some key may have to be [told](Self::changed).
+    #[inline(always)]
+    pub(in crate::engine) fn is_waited(&self) -> bool {
+        // SYNC(waited): as in `changed`.
+        self.mem.load(at::WAITED, Ordering::Acquire) != 0
+    }
+
     /// Every key was changed.
     pub(in crate::engine) fn all_changed(&self) {
         let waited = self.mem.load(at::WAITED, Ordering::SeqCst);

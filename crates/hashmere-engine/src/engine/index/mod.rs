@@ -187,6 +187,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
             && self.root() == root_word
     }
 
+    /// The same of many paths of the first tree under one root: its depth for [`is_still_at`](Self::is_still_at), or no
+    /// depth that there is if this is not the root any more.
+    #[inline(always)]
+    pub(super) fn depth_under(&self, root_word: u64) -> u64 {
+        let depth = self.depth(self.root_block(root_word), Tree::First);
+        depth.filter(|_| self.root() == root_word).map_or(u64::MAX, u64::from)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_still_at(&self, depth: u64, path: Path) -> bool {
+        self.mem.load(path.entry, Ordering::Acquire) & self.layout.leaf_mask == path.leaf && path.depth == depth
+    }
+
     #[cold]
     #[inline(never)]
     fn trust(&self, root_word: u64, block: u64) -> Result<(), ReadError> {

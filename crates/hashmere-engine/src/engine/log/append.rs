@@ -293,10 +293,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
     }
 
-    /// Notes what a draft that is about to be committed means for its segment.
+    /// Notes what a draft that does not expire, and is about to be committed, means for its segment.
+    #[inline(always)]
+    pub(in crate::engine) fn note_living(&self, open: &mut OpenSegment, root: u64) {
+        open.born = RootWord::unpack(root).generation;
+    }
+
+    /// The same of any draft.
     #[inline(always)]
     pub(in crate::engine) fn note_draft(&self, open: &mut OpenSegment, draft: &Draft, root: u64) {
-        open.born = RootWord::unpack(root).generation;
+        self.note_living(open, root);
         let expires = draft.expires;
         if expires != u64::MAX {
             open.expire_min = open.expire_min.min(expires);

@@ -2,8 +2,7 @@
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
-use super::transact::{apply, Op};
-use crate::engine::Room;
+use super::transact::{apply, Op, Parts};
 use crate::types::{Attributes, Ttl};
 
 pub(super) const EFFORT: Effort =
@@ -70,8 +69,8 @@ fn three_keys_in_all_mixtures() {
     });
     run("nothing to delete", strict(24), few, |c| apply(c, &[Op::Delete(b"absent"), Op::Set(b"key1", b"one")]));
     run("conflict", strict(24), few, |c| {
-        let mut parts = [Op::Set(b"key1", b"one").part(c), Op::Absent(b"key2", b"two").part(c)];
-        let done = c.transact(&mut c.writer().unwrap(), &mut parts, &mut Room::default()).unwrap();
+        let ops = [Op::Set(b"key1", b"one"), Op::Absent(b"key2", b"two")];
+        let done = Parts::of(c, &ops).commit(c, &mut c.writer().unwrap()).unwrap();
         assert_eq!(done, crate::engine::transact::Outcome::Conflict(1));
     });
     run("expiry kept", strict(24), few, |c| {

@@ -4,8 +4,8 @@ use super::audit::audit;
 use super::disk::{Choice, Dice, Disk, CHOICES};
 use super::fixture::{Client, Fixture, Geometry};
 use super::probe::until_death;
-use super::transact::Op;
-use crate::engine::{Room, When};
+use super::transact::{Op, Parts};
+use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
 use hashmere_mem::{HeapMem, Host};
@@ -242,10 +242,8 @@ fn step(client: &Client, dice: &mut Dice, transacts: &mut bool) -> Step {
             let (value, more) = (value(dice), value(dice));
             let ops = [Op::Set(&key, &value), if dice.one_in(3) { Op::Delete(&other) } else { Op::Set(&other, &more) }];
             let ops = if key == other { &ops[..1] } else { &ops[..] };
-            let mut parts: Vec<_> = ops.iter().map(|op| op.part(&**client)).collect();
-            client
-                .writer()
-                .and_then(|mut writer| client.transact(&mut writer, &mut parts, &mut Room::default()).map(drop))
+            let mut parts = Parts::of(&**client, ops);
+            client.writer().and_then(|mut writer| parts.commit(client, &mut writer).map(drop))
         }
         65..=69 | 79..=81 => client.t_append(&key, b"+tail").map(drop),
         82 => client.t_compact().map(drop),

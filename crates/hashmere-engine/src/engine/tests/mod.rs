@@ -38,6 +38,7 @@ mod refused;
 mod refused_space;
 mod regions;
 mod stalled;
+mod stalled_transact;
 mod store_reordering;
 mod transact;
 mod vain;

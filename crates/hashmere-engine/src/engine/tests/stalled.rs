@@ -21,30 +21,30 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Shorter than a split waits for a lock: it has to make do with less.
-const IMPATIENT: Duration = Duration::from_millis(3);
+pub(super) const IMPATIENT: Duration = Duration::from_millis(3);
 /// New keys while the other client is stopped.
-const MANY: u64 = if cfg!(miri) { 60 } else { 800 };
+pub(super) const MANY: u64 = if cfg!(miri) { 60 } else { 800 };
 
 /// A write that a client stops in.
-struct Case {
-    name: &'static str,
-    geometry: Geometry,
-    setup: fn(&Fixture, &Client),
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) geometry: Geometry,
+    pub(super) setup: fn(&Fixture, &Client),
     /// What the stopped client does.
-    act: fn(&mut Client),
+    pub(super) act: fn(&mut Client),
     /// What the other one does while it is stopped.
-    concurrent: fn(&mut Other) -> Result<(), String>,
+    pub(super) concurrent: fn(&mut Other) -> Result<(), String>,
     /// Every how manieth store is tried.
-    step: usize,
+    pub(super) step: usize,
     /// How long the other one waits for a lock.
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// The client that goes on, and the results it got.
-struct Other {
-    client: Client,
+pub(super) struct Other {
+    pub(super) client: Client,
     fixture: Arc<Fixture>,
-    state: State,
+    pub(super) state: State,
     /// Refusals, all of them rightly.
     busy: u64,
     /// Whether records may go by themselves.
@@ -54,7 +54,7 @@ struct Other {
 
 impl Other {
     /// Whether a lock is held that a write of this key may need.
-    fn is_held(&self, key: &[u8]) -> bool {
+    pub(super) fn is_held(&self, key: &[u8]) -> bool {
         let c = &self.client;
         let owner = |offset: u64| LockWord(c.mem.load(offset, Ordering::Relaxed)).owner();
         if [at::SPACE_LOCK, at::INDEX_LOCK, at::RESERVE_LOCK].into_iter().any(|lock| owner(lock).is_some()) {
@@ -71,7 +71,7 @@ impl Other {
     }
 
     /// Takes note of what a write returned.
-    fn told<R>(&mut self, key: &[u8], held: bool, done: Result<R, WriteError>) -> Result<Option<R>, String> {
+    pub(super) fn told<R>(&mut self, key: &[u8], held: bool, done: Result<R, WriteError>) -> Result<Option<R>, String> {
         match done {
             Ok(done) => Ok(Some(done)),
             Err(WriteError::Busy { waited, .. }) if held && waited >= self.timeout => {
@@ -125,7 +125,7 @@ impl Other {
 
 impl Case {
     /// Returns how many writes were refused.
-    fn run(&self) -> u64 {
+    pub(super) fn run(&self) -> u64 {
         let mut counts = Counts::default();
         let (mut refused, mut stops) = (0, 0);
         for at in self.stores().into_iter().step_by(if cfg!(miri) { 40 } else { self.step }) {
@@ -204,7 +204,7 @@ impl Case {
     }
 }
 
-fn some(_: &Fixture, actor: &Client) {
+pub(super) fn some(_: &Fixture, actor: &Client) {
     for i in 0..12 {
         actor.t_set(format!("key{i}").as_bytes(), b"of before").unwrap();
     }
@@ -238,9 +238,9 @@ fn grow(other: &mut Other) -> Result<(), String> {
     report.sound()
 }
 
-const WIDE: Geometry = strict(160).small_leaves();
+pub(super) const WIDE: Geometry = strict(160).small_leaves();
 
-fn case(name: &'static str, setup: fn(&Fixture, &Client), act: fn(&mut Client)) {
+pub(super) fn case(name: &'static str, setup: fn(&Fixture, &Client), act: fn(&mut Client)) {
     Case { name, geometry: WIDE, setup, act, concurrent: grow, step: 1, timeout: IMPATIENT }.run();
 }
 

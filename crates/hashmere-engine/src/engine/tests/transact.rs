@@ -1,8 +1,9 @@
 //! Transactions: what they do when no process dies.
 
 use super::fixture::{strict, Client, Fixture, TestEngine};
-use crate::engine::transact::{Change, Guard, Outcome, Part, Value};
-use crate::engine::{Engine, Room, When};
+use crate::engine::transact::{Change, Guard, Outcome, Part, Span, Value};
+use crate::engine::{Engine, KeyHash, Room, When, Writer};
+use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
 use hashmere_mem::{Host, Mem};
 use std::collections::BTreeMap;
@@ -20,30 +21,66 @@ pub(super) enum Op<'k> {
     Touch(&'k [u8], &'k [u8], u64),
 }
 
-impl<'k> Op<'k> {
-    pub(super) fn part<M: Mem, H: Host>(self, engine: &Engine<M, H>) -> Part<'k> {
+/// A transaction of a test: its parts, and their keys and values.
+#[derive(Default)]
+pub(super) struct Parts {
+    bytes: Vec<u8>,
+    pub(super) parts: Vec<Part>,
+}
+
+impl Parts {
+    pub(super) fn of<M: Mem, H: Host>(engine: &Engine<M, H>, ops: &[Op<'_>]) -> Parts {
+        let mut parts = Parts::default();
+        ops.iter().for_each(|op| parts.add(engine, *op));
+        parts
+    }
+
+    fn add<M: Mem, H: Host>(&mut self, engine: &Engine<M, H>, op: Op<'_>) {
         let put = |bytes| Change::Put(Value { bytes, ..Value::default() });
-        let (key, guard, change) = match self {
-            Op::Set(key, value) => (key, Guard::Any, put(value)),
+        let (key, guard, change) = match op {
+            Op::Set(key, value) => (key, Guard::Any, put(self.keep(value))),
             Op::Delete(key) => (key, Guard::Any, Change::Remove),
             Op::Look(key) => (key, seen(engine, key), Change::Same),
-            Op::Absent(key, value) => (key, Guard::Absent, put(value)),
-            Op::Touch(key, bytes, expires) => {
+            Op::Absent(key, value) => (key, ABSENT, put(self.keep(value))),
+            Op::Touch(key, value, expires) => {
+                let bytes = self.keep(value);
                 let value = Value { bytes, expires: Some(expires), keeps_version: true, ..Value::default() };
                 (key, Guard::Any, Change::Put(value))
             }
         };
-        Part::new(key, engine.hash(key), guard, change)
+        self.push(key, engine.hash(key), guard, change);
+    }
+
+    fn push(&mut self, key: &[u8], kh: KeyHash, guard: Guard, change: Change) {
+        let mut part = Part::new(self.keep(key), kh);
+        (part.guard, part.change) = (guard, change);
+        self.parts.push(part);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Span {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        Span { start, end: self.bytes.len() }
+    }
+
+    pub(super) fn commit<M: Mem, H: Host>(
+        &mut self,
+        engine: &Engine<M, H>,
+        writer: &mut Writer,
+    ) -> Result<Outcome, WriteError> {
+        engine.transact(writer, &self.bytes, &mut self.parts, &mut Room::default())
     }
 }
 
+/// A key must be absent. (The version of its bucket is for who reads again.)
+const ABSENT: Guard = Guard::Absent(0);
+
 fn seen<M: Mem, H: Host>(engine: &Engine<M, H>, key: &[u8]) -> Guard {
-    engine.peek(key, engine.hash(key)).unwrap().map_or(Guard::Absent, Guard::Seen)
+    engine.peek(key, engine.hash(key)).unwrap().map_or(ABSENT, Guard::Seen)
 }
 
 pub(super) fn apply<M: Mem, H: Host>(engine: &Engine<M, H>, ops: &[Op<'_>]) {
-    let mut parts: Vec<_> = ops.iter().map(|op| op.part(engine)).collect();
-    let done = engine.transact(&mut engine.writer().unwrap(), &mut parts, &mut Room::default()).unwrap();
+    let done = Parts::of(engine, ops).commit(engine, &mut engine.writer().unwrap()).unwrap();
     assert_eq!(done, Outcome::Committed);
 }
 
@@ -62,13 +99,10 @@ fn all_keys_change_or_none() {
     let names: Vec<String> = (0..40).map(|i| format!("k{i}")).collect();
     let ops: Vec<_> = names.iter().map(|name| Op::Set(name.as_bytes(), b"new")).collect();
     let ops: Vec<_> = ops.into_iter().chain([Op::Absent(b"k0x", b"")]).collect();
-    let mut refused: Vec<_> = ops.iter().map(|op| op.part(&*client)).collect();
+    let mut refused = Parts::of(&*client, &ops);
     let other = client.peek(b"k1", client.hash(b"k1")).unwrap().unwrap();
-    refused.push(Part::new(b"z", client.hash(b"z"), Guard::Seen(other), Change::Same));
-    assert_eq!(
-        client.transact(&mut client.writer().unwrap(), &mut refused, &mut Room::default()).unwrap(),
-        Outcome::Conflict(41)
-    );
+    refused.push(b"z", client.hash(b"z"), Guard::Seen(other), Change::Same);
+    assert_eq!(refused.commit(&client, &mut client.writer().unwrap()).unwrap(), Outcome::Conflict(41));
     assert_eq!(all(&client), before);
     apply(&*client, &ops);
     let after = all(&client);
@@ -85,9 +119,9 @@ fn what_is_stored_is_told() {
     client.t_set(b"a", b"1").unwrap();
     let before = client.peek(b"a", client.hash(b"a")).unwrap().unwrap();
     let ops = [Op::Set(b"a", b"2"), Op::Set(b"b", b"3"), Op::Delete(b"c"), Op::Look(b"d")];
-    let mut parts: Vec<_> = ops.iter().map(|op| op.part(&*client)).collect();
-    client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap();
-    let [a, b, c, _] = &parts[..] else { unreachable!() };
+    let mut all = Parts::of(&*client, &ops);
+    all.commit(&client, &mut client.writer().unwrap()).unwrap();
+    let [a, b, c, _] = &all.parts[..] else { unreachable!() };
     let meta = |key: &[u8]| client.peek(key, client.hash(key)).unwrap().unwrap();
     let [stored_a, stored_b] = [a, b].map(|part| client.stored_of(part));
     assert_eq!((stored_a.uid, stored_a.version), (meta(b"a").uid, meta(b"a").version));
@@ -137,18 +171,20 @@ fn guards_hold_for_versions_expiry_and_absence() {
     client.t_put(b"e", b"1", expires, When::Always).unwrap();
     let guard = seen(&*client, b"e");
     let go = |guard| {
-        let mut parts = [Part::new(b"e", client.hash(b"e"), guard, Change::Same), Op::Set(b"x", b"y").part(&*client)];
-        client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap()
+        let mut parts = Parts::default();
+        parts.push(b"e", client.hash(b"e"), guard, Change::Same);
+        parts.add(&*client, Op::Set(b"x", b"y"));
+        parts.commit(&client, &mut client.writer().unwrap()).unwrap()
     };
     assert_eq!(go(guard), Outcome::Committed);
     assert!(client.t_touch(b"e", Ttl::At(60_000)).unwrap());
     assert_eq!(go(guard), Outcome::Conflict(0));
-    assert_eq!(go(Guard::Absent), Outcome::Conflict(0));
+    assert_eq!(go(ABSENT), Outcome::Conflict(0));
     let guard = seen(&*client, b"e");
     assert_eq!(go(guard), Outcome::Committed);
     fixture.peers.set_now_ms(70_000);
     assert_eq!(go(guard), Outcome::Conflict(0));
-    assert_eq!(go(Guard::Absent), Outcome::Committed);
+    assert_eq!(go(ABSENT), Outcome::Committed);
 }
 
 /// Every key of a store that is far too full for its leaves: some are in the overflow tree, some there under their
@@ -161,11 +197,12 @@ fn keys_of_the_overflow_tree() {
     let name = |i: u64| client.supplied(i);
     let keys: Vec<_> = (0..40).map(|i| (format!("o{i}").into_bytes(), name(7))).collect();
     for chunk in keys.chunks(6) {
-        let mut parts: Vec<_> = chunk
-            .iter()
-            .map(|(key, kh)| Part::new(key, *kh, Guard::Any, Change::Put(Value { bytes: key, ..Value::default() })))
-            .collect();
-        match client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()) {
+        let mut parts = Parts::default();
+        for (key, kh) in chunk {
+            let bytes = parts.keep(key);
+            parts.push(key, *kh, Guard::Any, Change::Put(Value { bytes, ..Value::default() }));
+        }
+        match parts.commit(&client, &mut client.writer().unwrap()) {
             Ok(done) => assert_eq!(done, Outcome::Committed),
             Err(error) => panic!("{error}"),
         }
@@ -175,15 +212,35 @@ fn keys_of_the_overflow_tree() {
     for (key, kh) in &keys {
         assert_eq!(client.t_item(key, *kh).unwrap().unwrap().value, *key);
     }
-    let mut parts: Vec<_> =
-        keys.iter().take(25).map(|(key, kh)| Part::new(key, *kh, Guard::Any, Change::Remove)).collect();
-    assert_eq!(
-        client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap(),
-        Outcome::Committed
-    );
-    assert!(parts.iter().all(|part| part.was_there));
+    let mut gone = Parts::default();
+    keys.iter().take(25).for_each(|(key, kh)| gone.push(key, *kh, Guard::Any, Change::Remove));
+    assert_eq!(gone.commit(&client, &mut client.writer().unwrap()).unwrap(), Outcome::Committed);
+    assert!(gone.parts.iter().all(|part| part.was_there));
     assert_eq!(client.items(), 15);
     client.check().sound().unwrap();
+}
+
+#[test]
+fn a_snapshot_of_keys_that_change_all_the_time_names_one_of_them() {
+    let fixture = Fixture::new(strict(24));
+    let client = fixture.client();
+    ["a", "b"].iter().for_each(|key| client.t_set(key.as_bytes(), b"0").unwrap());
+    let keys = [&b"a"[..], b"b"].map(|key| (key, client.hash(key)));
+    // Behind each look at the second key it is changed: at no moment between two looks do both stay.
+    let changes = std::cell::Cell::new(0);
+    let read = |key: &[u8], kh: KeyHash| {
+        let item = client.t_item(key, kh);
+        if key == b"b" {
+            changes.set(changes.get() + 1);
+            client.t_set(b"b", changes.get().to_string().as_bytes()).unwrap();
+        }
+        item
+    };
+    assert_eq!(client.snapshot_of(&keys, &read).unwrap().map(|items| items.len()), Err(1));
+    assert_eq!(changes.get(), 1000);
+    // The first try is good if nothing changes.
+    let items = client.snapshot_of(&keys, &|key, kh| client.t_item(key, kh)).unwrap().unwrap();
+    assert_eq!(items[1].as_ref().unwrap().value, b"1000");
 }
 
 #[test]
@@ -199,8 +256,7 @@ fn a_store_without_room_refuses_the_whole() {
     ops.truncate(42);
     ops.insert(0, Op::Set(b"a", b"after"));
     ops.pop();
-    let mut parts: Vec<_> = ops.iter().map(|op| op.part(&*client)).collect();
-    let error = client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap_err();
+    let error = Parts::of(&*client, &ops).commit(&client, &mut client.writer().unwrap()).unwrap_err();
     assert!(error.is_no_room(), "{error}");
     assert_eq!(client.t_get(b"a").unwrap().unwrap(), b"before");
     assert_eq!(client.items(), 1);

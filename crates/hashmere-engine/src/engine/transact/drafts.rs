@@ -9,7 +9,7 @@ use crate::engine::client::writer_state::OpenSegment;
 use crate::engine::transact::{Becomes, Change, Part};
 use crate::engine::{Draft, Engine, KeyHash, Writer};
 use crate::error::WriteError;
-use hashmere_format::record::{field, Head};
+use hashmere_format::record::{Head, RecordHeader};
 use hashmere_format::row;
 use hashmere_format::segment;
 use hashmere_mem::{Host, Mem};
@@ -36,27 +36,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes the whole draft of a short record without attributes behind the head of the open segment, where there is
     /// no checksum and no fixed length. `false`: it is another one, or does not fit there.
     #[inline(always)]
-    pub(super) fn draft_plain(&self, writer: &mut Writer, drafts: &mut Drafts, part: &mut Part<'_>) -> bool {
+    pub(super) fn draft_plain(&self, writer: &mut Writer, drafts: &mut Drafts, bytes: &[u8], part: &mut Part) -> bool {
         let Change::Put(value) = &part.change else { return false };
+        let (key, contents) = (part.key.of(bytes), value.bytes.of(bytes));
         let lengths = self.layout.lengths;
         let has_more = value.expires.is_some() || part.kh.is_supplied || value.flags | value.least != 0;
         if has_more || self.layout.has_fixed || lengths.have_sums() {
             return false;
         }
-        let (key_len, value_len) = (part.key.len() as u64, value.bytes.len() as u64);
-        let header = Head { key_len, value_len, ..Head::default() }.header(lengths);
+        let (key_len, value_len) = (key.len() as u64, contents.len() as u64);
+        // Of one whose lengths do not fit the header the general way says whether it can be stored.
+        let Some(header) = RecordHeader::plain(lengths, key_len, value_len) else { return false };
         let bytes = header.bytes();
         let Some(open) = writer.open.as_mut() else { return false };
-        // Of one whose lengths do not fit the header the general way says whether it can be stored.
-        if header.has(field::LONG) || open.head + bytes > open.ready || self.is_large(bytes) {
+        if open.head + bytes > open.ready || self.is_large(bytes) {
             return false;
         }
         let offset = open.head;
         // The padding of the last word is zero: equal records are equal bytes.
         self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
         self.mem.store(offset, header.word, Ordering::Relaxed);
-        self.mem.write(offset + header.key_at(), part.key);
-        self.mem.write(offset + header.value_at(), value.bytes);
+        self.mem.write(offset + header.key_at(), key);
+        self.mem.write(offset + header.value_at(), contents);
         open.head += bytes;
         if drafts.start.is_none() {
             drafts.start = Some(offset);
@@ -116,7 +117,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// The heads pass the drafts: from here on they count as records.
     #[inline(always)]
-    pub(super) fn pass_drafts(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
+    pub(super) fn pass_drafts(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part]) {
         if drafts.aside.is_empty() {
             drafts.is_passed = true;
             self.pass_open(writer, drafts, parts);
@@ -127,18 +128,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Those in the segment that is open.
     #[inline(always)]
-    fn pass_open(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
-        let root = writer.root;
+    fn pass_open(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part]) {
         let (Some(start), Some(open)) = (drafts.start.take(), writer.open.as_mut()) else { return };
-        for part in parts {
-            let Some(draft) = part.becomes.written() else { continue };
-            if !draft.is_large() && (start..open.head).contains(&draft.offset) {
-                self.note_draft(open, draft, root);
-                // Of those that do not expire each means the same for its segment.
-                if !drafts.expire {
-                    break;
-                }
-            }
+        if drafts.expire {
+            self.note_drafts(open, start, parts, writer.root);
+        } else {
+            // Of those that do not expire each means the same for its segment.
+            self.note_living(open, writer.root);
         }
         // SYNC(head): the records are complete before the head passes them.
         self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
@@ -146,13 +142,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[cold]
     #[inline(never)]
-    fn pass_all(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
+    fn note_drafts(&self, open: &mut OpenSegment, start: u64, parts: &[Part], root: u64) {
+        let within = start..open.head;
+        let placed = parts.iter().filter_map(|part| part.becomes.written()).filter(|draft| !draft.is_large());
+        placed.filter(|draft| within.contains(&draft.offset)).for_each(|draft| self.note_draft(open, draft, root));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pass_all(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part]) {
         drafts.is_passed = true;
-        let placed = || parts.iter().filter_map(|part| part.becomes.written()).filter(|draft| !draft.is_large());
         for (open, start) in &mut drafts.aside {
-            let within = *start..open.head;
-            let here = placed().filter(|draft| within.contains(&draft.offset));
-            here.for_each(|draft| self.note_draft(open, draft, writer.root));
+            self.note_drafts(open, *start, parts, writer.root);
             *start = open.head;
             let used = open.head - self.segment_offset(open.number);
             // SYNC(head): the records are complete before the head passes them.
@@ -162,12 +163,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// After the commit: segments that were put aside are given up for others.
+    #[inline(always)]
     pub(super) fn end_drafts(&self, drafts: Drafts) {
+        if !drafts.aside.is_empty() {
+            self.close_aside(drafts);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn close_aside(&self, drafts: Drafts) {
         drafts.aside.into_iter().for_each(|(open, _)| self.close_segment(&open));
     }
 
     /// Nothing of the drafts is left: the heads are where they were.
-    pub(super) fn give_up_drafts(&self, writer: &mut Writer, drafts: Drafts, parts: &[Part<'_>]) {
+    pub(super) fn give_up_drafts(&self, writer: &mut Writer, drafts: Drafts, parts: &[Part]) {
         for (open, start) in drafts.aside {
             self.close_segment(&OpenSegment { head: start, ..open });
         }

@@ -10,6 +10,7 @@ use hashmere_mem::{Host, Mem};
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// A list with room for these numbers of cells and locks, with memory behind it.
+    #[inline(always)]
     pub(super) fn place_list(
         &self,
         writer: &mut Writer,
@@ -18,6 +19,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         locks: u64,
     ) -> Result<List, WriteError> {
         let list = List { offset: own_list(writer.slot), cells, locks };
+        if writer.has_list && list.bytes() <= cell::BYTES {
+            return Ok(list);
+        }
+        self.make_place(writer, drafts, list)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_place(&self, writer: &mut Writer, drafts: &mut Drafts, list: List) -> Result<List, WriteError> {
         if list.bytes() > cell::BYTES {
             let offset = self.room_behind(writer, drafts, list.bytes())?;
             return Ok(List { offset, ..list });

@@ -4,13 +4,13 @@
 use crate::engine::client::stalled::BRIEF;
 use crate::engine::commit::locate::{Reach, Site};
 use crate::engine::index::{Place, Tree};
-use crate::engine::transact::step::Step;
 use crate::engine::transact::Part;
 use crate::engine::{Engine, Found, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::cell::List;
-use hashmere_format::leaf::{LockWord, LOCK_WORD};
+use hashmere_format::header::at;
+use hashmere_format::leaf::{LockWord, LINE, LOCK_WORD};
 use hashmere_format::row;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -28,6 +28,7 @@ pub(super) struct Lock {
 
 /// Keys up to which they are sorted while they are gathered.
 const FEW: usize = 16;
+const _: () = assert!(FEW as u64 <= LINE);
 
 impl Lock {
     #[inline(always)]
@@ -36,11 +37,10 @@ impl Lock {
     }
 }
 
-/// What a transaction allocates for its locks and its commit, to be used again by the next.
+/// What a transaction allocates for its locks, to be used again by the next.
 #[derive(Default)]
 pub(crate) struct Room {
     locks: Vec<Lock>,
-    steps: Vec<Step>,
 }
 
 /// The locks that an attempt holds, and those that it wants.
@@ -48,8 +48,6 @@ pub(super) struct Held<'r> {
     pub(super) list: List,
     /// In ascending order those of the first tree, then those of the overflow tree.
     pub(super) locks: &'r mut Vec<Lock>,
-    /// What it changes, when all locks are held.
-    pub(super) steps: &'r mut Vec<Step>,
     /// How many of them are of the first tree.
     firsts: usize,
     /// How many are held.
@@ -68,8 +66,7 @@ pub(super) enum Taken {
 impl<'r> Held<'r> {
     pub(super) fn new(list: List, room: &'r mut Room) -> Held<'r> {
         room.locks.clear();
-        room.steps.clear();
-        Held { list, locks: &mut room.locks, steps: &mut room.steps, firsts: 0, taken: 0 }
+        Held { list, locks: &mut room.locks, firsts: 0, taken: 0 }
     }
 
     fn index_of(&self, range: std::ops::Range<usize>, bucket: u64) -> Option<usize> {
@@ -79,12 +76,13 @@ impl<'r> Held<'r> {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Takes the locks of all parts.
+    /// Takes the locks of all parts, and finds out which keys are where they were.
+    #[inline(always)]
     pub(super) fn lock_all(
         &self,
         writer: &mut Writer,
         root: u64,
-        parts: &mut [Part<'_>],
+        (bytes, parts): (&[u8], &mut [Part]),
         held: &mut Held<'_>,
     ) -> Result<Taken, WriteError> {
         held.locks.reserve(parts.len());
@@ -97,16 +95,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.take_wanted(writer, held)? {
             return Ok(Taken::Again);
         }
+        // Once for all of them, for nothing that they say of these keys changes while the locks are held: that a record
+        // was not recycled since it was looked up, and that the directory is as deep as it was.
+        let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
+        let depth = self.depth_under(root);
         let (mut stays, mut are_located) = (true, true);
         for part in parts.iter_mut() {
-            let still = part.way.as_ref().is_some_and(|way| self.is_still(root, Tree::First, way.path));
+            let still = part.way.as_ref().is_some_and(|way| self.is_still_at(depth, way.path));
             if !still && !fault::is(Fault::LeafBelieved) {
                 stays = false;
                 part.forget_way();
                 continue;
             }
             // Where a key was before its lock was taken it mostly is still.
-            part.is_located = self.still_holds(part, held);
+            part.is_located = self.still_holds(part, held, epoch);
             are_located &= part.is_located;
         }
         if !stays {
@@ -115,36 +117,38 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if are_located {
             return Ok(Taken::All);
         }
-        self.lock_overflows(writer, root, parts, held)
+        self.lock_overflows(writer, root, (bytes, parts), held)
     }
 
     /// Notes the locks of a few parts, in ascending order, and of each part which it is.
     #[inline(always)]
-    fn want_few(&self, root: u64, parts: &mut [Part<'_>], held: &mut Held<'_>) -> Result<(), WriteError> {
-        let mut order = [(0, 0); FEW];
+    fn want_few(&self, root: u64, parts: &mut [Part], held: &mut Held<'_>) -> Result<(), WriteError> {
+        // The bucket of each and, in bits that are zero in an offset of a line, which part it is of.
+        let mut order = [0; FEW];
         for (number, part) in parts.iter_mut().enumerate() {
-            let bucket = self.bucket_of(root, part)?;
+            let entry = self.bucket_of(root, part)? & !(LINE - 1) | number as u64;
             let mut at = number;
-            while at > 0 && order[at - 1].0 > bucket {
+            while at > 0 && order[at - 1] > entry {
                 order[at] = order[at - 1];
                 at -= 1;
             }
-            order[at] = (bucket, number);
+            order[at] = entry;
         }
         let mut last = 0;
-        for (bucket, number) in &order[..parts.len()] {
-            if *bucket != last {
-                held.locks.push(Lock::of(*bucket));
-                last = *bucket;
+        for entry in &order[..parts.len()] {
+            let (bucket, number) = (entry & !(LINE - 1), entry & (LINE - 1));
+            if bucket != last {
+                held.locks.push(Lock::of(bucket));
+                last = bucket;
             }
-            parts[*number].lock = held.locks.len() - 1;
+            parts[number as usize].lock = held.locks.len() - 1;
         }
         Ok(())
     }
 
     /// The same of many.
     #[inline(never)]
-    fn want_many(&self, root: u64, parts: &mut [Part<'_>], held: &mut Held<'_>) -> Result<(), WriteError> {
+    fn want_many(&self, root: u64, parts: &mut [Part], held: &mut Held<'_>) -> Result<(), WriteError> {
         for part in parts.iter_mut() {
             held.locks.push(Lock::of(self.bucket_of(root, part)?));
         }
@@ -159,7 +163,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// The first bucket of a part's hash under this root.
     #[inline(always)]
-    fn bucket_of(&self, root: u64, part: &mut Part<'_>) -> Result<u64, WriteError> {
+    fn bucket_of(&self, root: u64, part: &mut Part) -> Result<u64, WriteError> {
         match &part.way {
             Some(way) if way.root == root => Ok(way.place.first),
             _ => self.find_way(root, part),
@@ -169,9 +173,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// How a part's hash leads to its bucket under this root; returns the bucket.
     #[cold]
     #[inline(never)]
-    fn find_way(&self, root: u64, part: &mut Part<'_>) -> Result<u64, WriteError> {
+    fn find_way(&self, root: u64, part: &mut Part) -> Result<u64, WriteError> {
         part.forget_way();
-        let way = self.way_of(root, part.kh.hash)?;
+        let way = self.way_by(root, self.home(root, part.kh.hash)?, part.kh.hash);
         part.way = Some(way);
         Ok(way.place.first)
     }
@@ -182,14 +186,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         writer: &mut Writer,
         root: u64,
-        parts: &[Part<'_>],
+        (bytes, parts): (&[u8], &[Part]),
         held: &mut Held<'_>,
     ) -> Result<Taken, WriteError> {
         let mut hashes = Vec::new();
         for part in parts.iter().filter(|part| !part.is_located) {
             let has_overflow = held.locks.get(part.lock).is_some_and(|lock| lock.word.has_overflow());
-            if part.reach != Reach::First || has_overflow && self.find_first(part)?.is_none() {
-                hashes.extend(self.layout.hasher.overflow(part.key));
+            if part.reach != Reach::First || has_overflow && self.find_first(bytes, part)?.is_none() {
+                hashes.extend(self.layout.hasher.overflow(part.key.of(bytes)));
             }
         }
         if hashes.is_empty() {
@@ -300,12 +304,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// With all locks held: where a part's key is, or could be.
-    pub(super) fn find_part(&self, root: u64, part: &Part<'_>, held: &Held<'_>) -> Result<Site, WriteError> {
-        let found = self.find_first(part)?;
+    pub(super) fn find_part(&self, root: u64, bytes: &[u8], part: &Part, held: &Held<'_>) -> Result<Site, WriteError> {
+        let found = self.find_first(bytes, part)?;
         if found.is_none() && held.locks[part.lock].word.has_overflow() {
-            for hash in self.layout.hasher.overflow(part.key) {
+            for hash in self.layout.hasher.overflow(part.key.of(bytes)) {
                 let Some((place, lock)) = self.overflow_place(root, hash, held)? else { break };
-                let found = self.look(part.key, part.kh, hash, place, Tree::Overflow)?;
+                let found = self.look(part.key.of(bytes), part.kh, hash, place, Tree::Overflow)?;
                 if found.is_some() {
                     return Ok(Site { found, free: None, tree: Tree::Overflow, leaf: place.leaf, hash });
                 }
@@ -320,8 +324,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// With its lock held: the key in the first tree.
-    fn find_first(&self, part: &Part<'_>) -> Result<Option<Found>, WriteError> {
-        Ok(self.look(part.key, part.kh, part.kh.hash, part.place()?, Tree::First)?)
+    fn find_first(&self, bytes: &[u8], part: &Part) -> Result<Option<Found>, WriteError> {
+        Ok(self.look(part.key.of(bytes), part.kh, part.kh.hash, part.place()?, Tree::First)?)
     }
 
     /// The place of a hash in the overflow tree, and which of the locks is its bucket's.
@@ -336,10 +340,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn place_in_overflow(
         &self,
         root: u64,
-        part: &Part<'_>,
+        bytes: &[u8],
+        part: &Part,
         held: &mut Held<'_>,
     ) -> Result<Result<Site, u64>, WriteError> {
-        let [first, second] = self.layout.hasher.overflow(part.key);
+        let [first, second] = self.layout.hasher.overflow(part.key.of(bytes));
         let hash = if part.reach == Reach::Second { second } else { first };
         let Some((place, _)) = self.overflow_place(root, hash, held)? else { return Ok(Err(first)) };
         if part.reach == Reach::Second && !fault::is(Fault::SecondUnsaid) {

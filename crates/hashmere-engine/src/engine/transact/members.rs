@@ -3,8 +3,7 @@
 //! slot leads. `docs/internals/durability.md` has the argument.
 
 use crate::engine::transact::drafts::Drafts;
-use crate::engine::transact::Part;
-use crate::engine::{Draft, Engine, Writer};
+use crate::engine::{Draft, Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::checksum::NEVER;
@@ -33,13 +32,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         writer: &mut Writer,
         drafts: &mut Drafts,
-        part: &Part<'_>,
+        (key, kh): (&[u8], KeyHash),
         member: Member,
     ) -> Result<Draft, WriteError> {
         let value_len = self.layout.fixed.1.map_or(0, u64::from);
         let id = Member { is_tombstone: true, ..member }.pack();
-        let head = Head { member: Some((NO_PERIOD, id)), ..Self::plain_head(part.key, part.kh, value_len) };
-        let draft = self.draft_for_transaction(writer, drafts, (part.key, part.kh), head)?;
+        let head = Head { member: Some((NO_PERIOD, id)), ..Self::plain_head(key, kh, value_len) };
+        let draft = self.draft_for_transaction(writer, drafts, (key, kh), head)?;
         self.mem.write(draft.value, &vec![0; value_len as usize]);
         self.seal(&draft);
         Ok(draft)

@@ -15,11 +15,11 @@ pub(super) mod repair;
 mod step;
 
 use crate::engine::commit::locate::Reach;
-use crate::engine::index::Tree;
+use crate::engine::index::{Path, Tree};
 use crate::engine::transact::drafts::Drafts;
 use crate::engine::transact::locks::{Held, Taken};
 
-use crate::engine::{Engine, Writer};
+use crate::engine::{Engine, Found, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use crate::types::{Stored, Uid, Version};
@@ -30,7 +30,7 @@ use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
 pub(crate) use locks::Room;
 use part::{Becomes, Way};
-pub(crate) use part::{Change, Guard, Part, Value};
+pub(crate) use part::{Change, Guard, Part, Span, Value};
 use std::sync::atomic::Ordering;
 
 /// What became of a transaction.
@@ -61,70 +61,86 @@ impl<M: Mem, H: Host> Engine<M, H> {
         cell::KEYS_MAX.min(self.segment_bytes() / 2 / (8 * (cell::CELL_WORDS + 3)))
     }
 
-    /// Does all that the parts say, at one moment, if all of them are as they must be. No key may be in two of them.
+    /// Does all that the parts say, at one moment, if all of them are as they must be. Their keys and values are among
+    /// `bytes`; no key may be in two of them.
     pub(crate) fn transact(
         &self,
         writer: &mut Writer,
-        parts: &mut [Part<'_>],
+        bytes: &[u8],
+        parts: &mut [Part],
         room: &mut Room,
     ) -> Result<Outcome, WriteError> {
         let mut drafts = Drafts::default();
         // So that the cache misses of all keys overlap, and none of them comes while locks are held.
         let root = self.root();
-        for part in parts.iter_mut().filter(|part| part.looked_up.is_none()) {
-            part.way = self.way_of(root, part.kh.hash).ok();
+        let (mut are_known, mut cells) = (true, 0);
+        for part in parts.iter_mut() {
+            // What an attempt that failed left of it.
+            (part.reach, part.becomes) = (Reach::First, Becomes::Same);
+            cells += u64::from(part.change != Change::Same);
+            if part.looked_up.is_none() {
+                are_known = false;
+                part.site.found = None;
+                let path = self.path_of(root, Tree::First, part.kh.hash).ok().flatten();
+                part.way = path.map(|path| self.way_by(root, path, part.kh.hash));
+            }
         }
-        let drafted = self.draft_parts(writer, parts, &mut drafts);
-        let done = drafted.and_then(|()| self.transact_while_active(writer, parts, &mut drafts, room));
+        let drafted = self.draft_parts(writer, bytes, parts, &mut drafts);
+        if drafted.is_ok() && !are_known {
+            self.look_up_parts(bytes, parts);
+        }
+        let done = drafted.and_then(|()| self.transact_while_active(writer, (bytes, parts), cells, &mut drafts, room));
         // Not before: what is cleaned goes where the drafts were.
         if drafts.is_passed {
             self.end_drafts(drafts);
         } else {
             self.give_up_drafts(writer, drafts, parts);
         }
-        if let Ok(Outcome::Committed) = done {
-            for part in parts.iter() {
-                if part.changes() {
-                    self.changed(part.kh.hash);
-                }
-            }
+        if matches!(done, Ok(Outcome::Committed)) && self.is_waited() {
+            let changed = parts.iter().filter(|part| part.step.is_some());
+            changed.for_each(|part| self.changed(part.kh.hash));
         }
         self.leave(writer);
         done
     }
 
     #[inline(always)]
-    fn way_of(&self, root: u64, hash: u64) -> Result<Way, WriteError> {
-        let path = self.home(root, hash)?;
-        Ok(Way { root, path, place: self.place(path.leaf, hash) })
+    fn way_by(&self, root: u64, path: Path, hash: u64) -> Way {
+        Way { root, path, place: self.place(path.leaf, hash) }
     }
 
     /// After the commit: what was stored of a part that has a value now.
-    pub(crate) fn stored_of(&self, part: &Part<'_>) -> Stored {
-        if part.becomes.draft().is_none() || part.slot == 0 {
-            return Stored::default();
-        }
+    pub(crate) fn stored_of(&self, part: &Part) -> Stored {
+        let step = part.step.filter(|step| part.becomes.draft().is_some() && step.slot != 0);
+        let Some(step) = step else { return Stored::default() };
         let site = &part.site;
         Stored {
-            uid: Uid(self.uid(site.tree, site.leaf, part.slot, site.hash)),
-            version: Version(part.version),
+            uid: Uid(self.uid(site.tree, site.leaf, step.slot, site.hash)),
+            version: Version(step.version),
             created: !part.was_there,
         }
     }
 
     /// Writes the records of all parts.
-    fn draft_parts(&self, writer: &mut Writer, parts: &mut [Part<'_>], drafts: &mut Drafts) -> Result<(), WriteError> {
+    #[inline(always)]
+    fn draft_parts(
+        &self,
+        writer: &mut Writer,
+        bytes: &[u8],
+        parts: &mut [Part],
+        drafts: &mut Drafts,
+    ) -> Result<(), WriteError> {
         self.refuse_if_poisoned()?;
         if self.layout.is_durable() {
-            return self.draft_members(writer, parts, drafts);
+            return self.draft_members(writer, bytes, parts, drafts);
         }
         for part in parts {
             match &part.change {
                 Change::Same => {}
                 Change::Remove => part.becomes = Becomes::Gone(None),
                 Change::Put(_) => {
-                    if !self.draft_plain(writer, drafts, part) {
-                        self.draft_part(writer, drafts, part, None)?;
+                    if !self.draft_plain(writer, drafts, bytes, part) {
+                        self.draft_part(writer, drafts, bytes, part, None)?;
                     }
                 }
             }
@@ -138,14 +154,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn draft_members(
         &self,
         writer: &mut Writer,
-        parts: &mut [Part<'_>],
+        bytes: &[u8],
+        parts: &mut [Part],
         drafts: &mut Drafts,
     ) -> Result<(), WriteError> {
         let members = parts.iter().filter(|part| part.change != Change::Same).count() as u64;
         // Of one member nothing can be missing.
         let member = (members > 1).then(|| self.member_of_next(writer, members));
         for part in parts {
-            self.draft_part(writer, drafts, part, member)?;
+            self.draft_part(writer, drafts, bytes, part, member)?;
         }
         Ok(())
     }
@@ -156,13 +173,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         writer: &mut Writer,
         drafts: &mut Drafts,
-        part: &mut Part<'_>,
+        bytes: &[u8],
+        part: &mut Part,
         member: Option<Member>,
     ) -> Result<(), WriteError> {
+        let key = part.key.of(bytes);
         match part.change {
             Change::Same => {}
             Change::Remove => {
-                let tombstone = member.map(|member| self.draft_tombstone(writer, drafts, part, member));
+                let tombstone = member.map(|member| self.draft_tombstone(writer, drafts, (key, part.kh), member));
                 part.becomes = Becomes::Gone(tombstone.transpose()?);
             }
             Change::Put(value) => {
@@ -171,12 +190,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     flags: value.flags,
                     version: value.least,
                     member: member.map(|member| (NO_PERIOD, member.pack())),
-                    ..Self::plain_head(part.key, part.kh, value.bytes.len() as u64)
+                    ..Self::plain_head(key, part.kh, value.bytes.len() as u64)
                 };
-                let draft = self.draft_for_transaction(writer, drafts, (part.key, part.kh), head)?;
+                let draft = self.draft_for_transaction(writer, drafts, (key, part.kh), head)?;
                 // Before the value is written: from here on it is given up with the rest.
                 part.becomes = if value.keeps_version { Becomes::Refresh(draft) } else { Becomes::Put(draft) };
-                self.mem.write(draft.value, value.bytes);
+                self.mem.write(draft.value, value.bytes.of(bytes));
                 self.seal(&draft);
             }
         }
@@ -186,18 +205,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn transact_while_active(
         &self,
         writer: &mut Writer,
-        parts: &mut [Part<'_>],
+        (bytes, parts): (&[u8], &mut [Part]),
+        cells: u64,
         drafts: &mut Drafts,
         room: &mut Room,
     ) -> Result<Outcome, WriteError> {
-        self.look_up_parts(parts);
-        let cells = parts.iter().filter(|part| !matches!(part.becomes, Becomes::Same)).count() as u64;
         let mut locks = parts.len() as u64;
         let mut list = self.place_list(writer, drafts, cells, locks)?;
         let mut since = None;
         loop {
             let root = self.enter(writer);
-            let further = match self.attempt_transaction(writer, root, parts, drafts, Held::new(list, room))? {
+            let further = match self.attempt_transaction(writer, root, (bytes, parts), drafts, Held::new(list, room))? {
                 Attempt::Done(outcome) => return Ok(outcome),
                 Attempt::Again => continue,
                 Attempt::MoreLocks => {
@@ -249,29 +267,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         writer: &mut Writer,
         root: u64,
-        parts: &mut [Part<'_>],
+        (bytes, parts): (&[u8], &mut [Part]),
         drafts: &mut Drafts,
         mut held: Held<'_>,
     ) -> Result<Attempt, WriteError> {
-        let attempt = self.attempt_with(writer, root, parts, drafts, &mut held);
+        let attempt = self.attempt_with(writer, root, (bytes, parts), drafts, &mut held);
         self.release_all(writer, &held);
         // Only now: what the row names until then is held back for the marks (`is_marking_dead`).
-        for segment in std::mem::take(&mut drafts.dead_large) {
+        while let Some(segment) = drafts.dead_large.pop() {
             // What fails here is found again by the next look at this segment; the transaction is done.
             let _ = self.reclaim_large(segment, writer.slot);
         }
         attempt
     }
 
+    #[inline(always)]
     fn attempt_with(
         &self,
         writer: &mut Writer,
         root: u64,
-        parts: &mut [Part<'_>],
+        (bytes, parts): (&[u8], &mut [Part]),
         drafts: &mut Drafts,
         held: &mut Held<'_>,
     ) -> Result<Attempt, WriteError> {
-        match self.lock_all(writer, root, parts, held)? {
+        match self.lock_all(writer, root, (bytes, parts), held)? {
             Taken::All => {}
             Taken::Again => return Ok(Attempt::Again),
             Taken::NoRoom => return Ok(Attempt::MoreLocks),
@@ -279,7 +298,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let (mut changes, mut creates) = (false, false);
         for (index, part) in parts.iter_mut().enumerate() {
             if !part.is_located {
-                self.locate_part(root, part, held)?;
+                self.locate_part(root, bytes, part, held)?;
+            } else if self.is_as_read(part) {
+                part.was_there = true;
+                changes |= !matches!(part.becomes, Becomes::Same);
+                continue;
             }
             part.was_there = part.site.found.as_ref().is_some_and(|found| !self.has_expired(found));
             if !self.is_as_guarded(part) {
@@ -289,32 +312,59 @@ impl<M: Mem, H: Host> Engine<M, H> {
             creates |= part.becomes.draft().is_some() && part.site.found.is_none();
         }
         if creates {
-            if let Some(missing) = self.place_new(root, parts, held)? {
+            if let Some(missing) = self.place_new(root, bytes, parts, held)? {
                 return Ok(missing);
             }
         }
         if !changes {
             return Ok(Attempt::Done(Outcome::Committed));
         }
-        self.write_cells(writer, root, parts, held);
+        Ok(match self.change_all(writer, root, parts, drafts, held) {
+            None => Attempt::Done(Outcome::Committed),
+            Some(part) => {
+                let site = &parts[part].site;
+                match site.tree {
+                    Tree::First => Attempt::NoSlot(part),
+                    Tree::Overflow => Attempt::NoOverflowSlot(part, site.hash),
+                }
+            }
+        })
+    }
+
+    /// With all guards met, and a place for each key: the change. The part whose key finds no slot any more; nothing
+    /// has changed then.
+    #[inline(always)]
+    fn change_all(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        parts: &mut [Part],
+        drafts: &mut Drafts,
+        held: &mut Held<'_>,
+    ) -> Option<usize> {
+        let totals = self.write_cells(writer, root, parts, held);
         let pending = match self.name_cells(writer, parts, held) {
             Ok(pending) => pending,
             Err(part) => {
                 self.undo_cells(writer.row, writer.slot, held.list);
-                let site = &parts[part].site;
-                return Ok(match site.tree {
-                    Tree::First => Attempt::NoSlot(part),
-                    Tree::Overflow => Attempt::NoOverflowSlot(part, site.hash),
-                });
+                return Some(part);
             }
         };
         self.commit_cells(writer, root, parts, drafts, held, pending);
-        Ok(Attempt::Done(Outcome::Committed))
+        self.count_at(writer.row, Stat::Sets, totals.sets);
+        self.count_at(writer.row, Stat::Deletes, totals.deletes);
+        None
     }
 
     /// With all guards met: a place for each key that is not there. What is missing, if one has none.
     #[inline(never)]
-    fn place_new(&self, root: u64, parts: &mut [Part<'_>], held: &mut Held<'_>) -> Result<Option<Attempt>, WriteError> {
+    fn place_new(
+        &self,
+        root: u64,
+        bytes: &[u8],
+        parts: &mut [Part],
+        held: &mut Held<'_>,
+    ) -> Result<Option<Attempt>, WriteError> {
         for (index, part) in parts.iter_mut().enumerate() {
             if part.becomes.draft().is_none() || part.site.found.is_some() {
                 continue;
@@ -325,7 +375,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 (Reach::First, None) => return Ok(Some(Attempt::NoSlot(index))),
                 _ => {}
             }
-            match self.place_in_overflow(root, part, held)? {
+            match self.place_in_overflow(root, bytes, part, held)? {
                 Ok(site) => part.site = site,
                 Err(full) => return Ok(Some(Attempt::NoOverflowSlot(index, full))),
             }
@@ -333,34 +383,37 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(None)
     }
 
+    /// With the key found where it was read: whether that says that it is what it must be. (It has no expiry then.)
+    #[inline(always)]
+    fn is_as_read(&self, part: &Part) -> bool {
+        match (&part.guard, &part.site.found) {
+            (Guard::Version(version), Some(found)) => !Self::has_more(found) && found.version() == *version,
+            _ => false,
+        }
+    }
+
     /// With the key locked: whether it is what it must be.
     #[inline(always)]
-    fn is_as_guarded(&self, part: &Part<'_>) -> bool {
+    fn is_as_guarded(&self, part: &Part) -> bool {
         if fault::is(Fault::GuardIgnored) {
             return true;
         }
         let found = part.site.found.as_ref().filter(|_| part.was_there);
         match (&part.guard, found) {
             (Guard::Any, _) => !matches!(part.becomes, Becomes::Refresh(_)) || found.is_some(),
-            (Guard::Absent, found) => found.is_none(),
+            (Guard::Absent(_), found) => found.is_none(),
             (_, None) => false,
-            (Guard::Seen(seen), Some(found)) => {
-                let now = self.meta_of_found(found);
-                now.is_same_but_expiry(seen) && now.expires_at_ms == seen.expires_at_ms
-            }
+            // Of a record without these fields the version says all.
+            (Guard::Version(version), Some(found)) if !Self::has_more(found) => found.version() == *version,
+            (guard, Some(found)) => self.is_as_seen_locked(guard, found),
         }
     }
 
-    /// Counts what a committed transaction did.
-    #[inline(always)]
-    fn count_parts(&self, writer: &Writer, parts: &[Part<'_>]) {
-        let (mut puts, mut gone) = (0, 0);
-        for part in parts {
-            puts += u64::from(matches!(part.becomes, Becomes::Put(_)));
-            gone += u64::from(matches!(part.becomes, Becomes::Gone(_)) && part.was_there);
-        }
-        self.count_at(writer.row, Stat::Sets, puts);
-        self.count_at(writer.row, Stat::Deletes, gone);
+    #[cold]
+    #[inline(never)]
+    fn is_as_seen_locked(&self, guard: &Guard, found: &Found) -> bool {
+        let now = self.meta_of_found(found);
+        guard.seen().is_some_and(|seen| now.is_same_but_expiry(&seen) && now.expires_at_ms == seen.expires_at_ms)
     }
 
     #[inline(always)]

@@ -1,37 +1,73 @@
-//! One key of a transaction: what it must be, what it is to become, and what is known of it on the way.
+//! One key of a transaction: what it must be, what it is to become, and what is known of it on the way, from the read
+//! by the caller's function to the commit. Nothing of it is converted or copied between these.
 
 use crate::engine::commit::locate::{Reach, Site};
 use crate::engine::index::{Path, Place, Tree};
-use crate::engine::{Draft, KeyHash, Lookup};
+use crate::engine::transact::step::Step;
+use crate::engine::{Draft, KeyHash};
 use crate::error::WriteError;
-use crate::types::Metadata;
+use crate::types::{Metadata, Version};
+
+/// Where a key or a value is among the bytes of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Span {
+    /// How many bytes these are.
+    #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        self.end - self.start
+    }
+
+    /// The bytes.
+    #[inline(always)]
+    pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start..self.end]
+    }
+}
 
 /// What a key must be for the transaction to take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// Whatever it is.
     Any,
-    /// Absent.
-    Absent,
+    /// Absent; its bucket had this version before it was looked for.
+    Absent(u64),
+    /// At this version, without marks and expiry.
+    Version(u64),
     /// As it was seen: version, marks and expiry.
     Seen(Metadata),
 }
 
+impl Guard {
+    /// What the key was seen to be, as far as it is compared; `None`: nothing was seen, or that it is absent.
+    pub(crate) fn seen(&self) -> Option<Metadata> {
+        match *self {
+            Guard::Any | Guard::Absent(_) => None,
+            Guard::Version(version) => Some(Metadata { version: Version(version), ..Metadata::default() }),
+            Guard::Seen(seen) => Some(seen),
+        }
+    }
+}
+
 /// What is to become of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change<'k> {
+pub(crate) enum Change {
     /// Nothing: it is only looked at.
     Same,
     /// It goes.
     Remove,
     /// It gets this value.
-    Put(Value<'k>),
+    Put(Value),
 }
 
 /// A value and what is attached to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Value<'k> {
-    pub(crate) bytes: &'k [u8],
+pub(crate) struct Value {
+    pub(crate) bytes: Span,
     /// Wall clock of its expiry.
     pub(crate) expires: Option<u64>,
     /// The caller's flags, and marks above them.
@@ -84,11 +120,11 @@ pub(super) struct Way {
 }
 
 /// One key of a transaction. No key is in it twice.
-pub(crate) struct Part<'k> {
-    pub(crate) key: &'k [u8],
+pub(crate) struct Part {
+    pub(crate) key: Span,
     pub(crate) kh: KeyHash,
     pub(crate) guard: Guard,
-    pub(super) change: Change<'k>,
+    pub(crate) change: Change,
     pub(super) becomes: Becomes,
     /// With its lock held, and after the commit: whether the key is there, and has not expired.
     pub(crate) was_there: bool,
@@ -103,19 +139,19 @@ pub(crate) struct Part<'k> {
     pub(super) site: Site,
     /// The site is known to be right: the locks are held.
     pub(super) is_located: bool,
-    /// After the commit: the slot and the version that it got.
-    pub(super) slot: u64,
-    pub(super) version: u64,
+    /// What the commit does with it; after the commit, what it did. `None`: it has no cell.
+    pub(super) step: Option<Step>,
 }
 
-impl<'k> Part<'k> {
+impl Part {
+    /// A key that may be anything, and stays as it is.
     #[inline(always)]
-    pub(crate) fn new(key: &'k [u8], kh: KeyHash, guard: Guard, change: Change<'k>) -> Part<'k> {
+    pub(crate) fn new(key: Span, kh: KeyHash) -> Part {
         Part {
             key,
             kh,
-            guard,
-            change,
+            guard: Guard::Any,
+            change: Change::Same,
             becomes: Becomes::Same,
             was_there: false,
             reach: Reach::First,
@@ -124,18 +160,8 @@ impl<'k> Part<'k> {
             lock: 0,
             site: Site { found: None, free: None, tree: Tree::First, leaf: 0, hash: kh.hash },
             is_located: false,
-            slot: 0,
-            version: 0,
+            step: None,
         }
-    }
-
-    /// Remembers where its key was found when it was read.
-    #[inline(always)]
-    pub(crate) fn remember(&mut self, lookup: &Lookup) {
-        self.way = Some(Way { root: lookup.root, path: lookup.path, place: lookup.place });
-        self.looked_up = Some(lookup.epoch);
-        self.site.found = lookup.found;
-        self.site.leaf = lookup.place.leaf;
     }
 
     /// Another look-up is to begin from nothing.

@@ -3,9 +3,8 @@
 use super::{apart, churn, clear_and_refill, filled, many, set, wide, Case};
 use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::{cache, strict, Client, Fixture};
-use crate::engine::tests::transact::Op;
+use crate::engine::tests::transact::{Op, Parts};
 use crate::engine::transact::Outcome;
-use crate::engine::Room;
 use crate::error::WriteError;
 
 /// The keys of these transactions: two that are there, with other locks than `a0`, and one that comes and goes.
@@ -14,9 +13,8 @@ fn keys(c: &Client) -> [String; 3] {
 }
 
 fn commit(c: &Client, state: &mut State, ops: &[Op<'_>]) -> Result<bool, String> {
-    let mut parts: Vec<_> = ops.iter().map(|op| op.part(&**c)).collect();
     let mut writer = c.writer().map_err(|e| e.to_string())?;
-    match c.transact(&mut writer, &mut parts, &mut Room::default()) {
+    match Parts::of(&**c, ops).commit(c, &mut writer) {
         Ok(Outcome::Committed) => {}
         Ok(Outcome::Conflict(_)) | Err(WriteError::Busy { .. } | WriteError::Full { .. }) => return Ok(false),
         Err(error) => return Err(format!("transact: {error}")),

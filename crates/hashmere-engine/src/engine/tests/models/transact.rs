@@ -7,9 +7,8 @@ use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOREVER};
 use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::{strict, Client};
-use crate::engine::tests::transact::Op;
-use crate::engine::transact::{Guard, Outcome, Part};
-use crate::engine::Room;
+use crate::engine::tests::transact::{Op, Parts};
+use crate::engine::transact::{Guard, Outcome};
 use crate::error::WriteError;
 use crate::fault::Fault;
 use crate::transaction::retry::run;
@@ -35,10 +34,7 @@ fn writer(play: &Play) -> Player {
 }
 
 fn commit(client: &Player, ops: &[Op<'_>]) -> Outcome {
-    let mut parts: Vec<_> = ops.iter().map(|op| op.part(&**client)).collect();
-    client
-        .transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default())
-        .unwrap_or_else(|error| wrong(error))
+    Parts::of(&**client, ops).commit(client, &mut client.writer().unwrap()).unwrap_or_else(|error| wrong(error))
 }
 
 fn number(client: &Player, key: &[u8]) -> u64 {
@@ -167,19 +163,12 @@ fn transfer(client: &Player, from: &'static [u8], to: &'static [u8]) {
     loop {
         let seen = [from, to].map(|key| client.peek(key, client.hash(key)).unwrap_or_else(|error| wrong(error)));
         let texts = [number(client, from).wrapping_sub(1), number(client, to) + 1].map(|n| n.to_string());
-        let mut parts: Vec<Part<'_>> = [from, to]
-            .into_iter()
-            .zip(seen)
-            .zip(&texts)
-            .map(|((key, seen), text)| {
-                let mut part = Op::Set(key, text.as_bytes()).part(&**client);
-                part.guard = seen.map_or(Guard::Absent, Guard::Seen);
-                part
-            })
-            .collect();
-        let done = client
-            .transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default())
-            .unwrap_or_else(|error| wrong(error));
+        let [one, other] = &texts;
+        let mut all = Parts::of(&**client, &[Op::Set(from, one.as_bytes()), Op::Set(to, other.as_bytes())]);
+        for (part, seen) in all.parts.iter_mut().zip(seen) {
+            part.guard = seen.map_or(Guard::Absent(0), Guard::Seen);
+        }
+        let done = all.commit(client, &mut client.writer().unwrap()).unwrap_or_else(|error| wrong(error));
         if done == Outcome::Committed {
             return;
         }
