@@ -10,7 +10,7 @@ module Hashmere
     # @!method key?(key)
     #   @return [Boolean] whether the key is there
     # @!method up_to_date?(key, version)
-    #   @return [Boolean] whether the key is still there with this version; by {EntryId} or {Uid} nothing is hashed or looked for
+    #   @return [Boolean] whether the key is still there with this version; by {Uid} or {EntryId} the key is not looked up
     # @!method append(key, tail)
     #   Puts bytes behind a value; flags and expiry stay. @return [Integer, nil] its version; nil: the key is absent
     # @!method prepend(key, head)
