@@ -291,8 +291,8 @@ impl StoreBase {
         Ok(self.enter(py)?.metadata(key.0).or_raise(py)?.map(|meta| meta.version.0))
     }
 
-    /// Whether a key is still there with the version that it was seen with; false if it was changed or removed since. By
-    /// ``EntryId`` or ``Uid`` it neither hashes nor looks for the key.
+    /// Whether a key is still there with the version that it was seen with; false if it was changed or removed since.
+    /// By ``Uid`` or ``EntryId`` the key is not looked up.
     #[pyo3(signature = (key, version, /))]
     fn is_up_to_date(&self, py: Python<'_>, key: Key<'_>, version: &Bound<'_, PyAny>) -> PyResult<bool> {
         let version = Version(unsigned(version, "version")?);

@@ -159,7 +159,7 @@ def test_kinds_of_counters(store):
     for _ in range(10):
         store.incr_float("sum", 0.1, initial=0.1)
     assert store["sum"] == b"1", "exactly"
-    assert store.incr_float("f", -1, ttl=50) == -0.7 and store.ttl("f") is None
+    assert store.incr_float("f", -1, ttl=50) == -0.7 and store.ttl("f") == math.inf
     for nothing in (math.nan, math.inf, -math.inf):
         with pytest.raises(hashmere.InvalidState):
             store.incr_float("f", nothing)

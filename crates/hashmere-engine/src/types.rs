@@ -247,7 +247,9 @@ pub enum Updated {
     Removed,
 }
 
-/// How a counter call treats a missing key, and what it attaches. `N` is what the call counts with: `u64`, `i64`, `f64`.
+/// How a counter call treats a missing key, and what it attaches.
+///
+/// `N` is what the call counts with: `u64`, `i64` or `f64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter<N = u64> {
     /// The value that a missing key is created with (the delta is *not* applied to it, as in memcached);

@@ -338,8 +338,8 @@ int hm_get_metadata(hm_store *store, const void *key, size_t key_len, hm_metadat
 int hm_contains(hm_store *store, const void *key, size_t key_len, hm_error *error);
 
 /**
- * Whether a key is still there with the version that it was seen with. By ::hm_is_up_to_date_at with the number of an entry it
- * neither hashes nor looks through a bucket.
+ * Whether a key is still there with the version that it was seen with. By ::hm_is_up_to_date_at with the number of an entry the
+ * key is not looked up.
  * @return #HM_OK: it is; #HM_MISMATCH: it was changed or removed since
  */
 int hm_is_up_to_date(hm_store *store, const void *key, size_t key_len, uint64_t version, hm_error *error);

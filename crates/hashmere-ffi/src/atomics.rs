@@ -128,10 +128,10 @@ export! {
     fn hm_atomic_compare_exchange(
         atomic: Shared = (atomic: *mut HmAtomic),
         current: Plain = (current: u64),
-        new: Plain = (new: u64),
+        value: Plain = (value: u64),
         before: Out<u64> = (before: *mut u64),
     ) {
-        let found = atomic.0.compare_exchange(current, new)?;
+        let found = atomic.0.compare_exchange(current, value)?;
         before.put(found);
         Ok(if found == current { OK } else { UNCHANGED })
     }

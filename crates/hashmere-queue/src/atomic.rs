@@ -62,8 +62,8 @@ impl Atomics {
     /// Opens the set of this name; creates it if there is none. It has room for 1024 atomics.
     ///
     /// # Errors
-    /// [`BadOption`](QueueError::BadOption) for a name that cannot be; the store's, `Full`, `NoSpace` and `AddressSpace`
-    /// if there is no room, `Corrupt` if the set is damaged.
+    /// [`BadOption`](QueueError::BadOption) for a name that cannot be; the store's: `Full`, `NoSpace`, `AddressSpace`
+    /// if there is no room, `ReadOnly`, `Corrupt` if the set is damaged.
     pub fn open(store: &impl StoreHandle, name: &str) -> Result<Atomics, QueueError> {
         check_set(name)?;
         let store = store.shared();
@@ -154,8 +154,8 @@ impl Atomics {
 }
 
 impl Atomic {
-    /// The word itself, for what the calls below do not do. It stays where it is as long as this is open. After a change
-    /// call [`notify`](Self::notify), else those who wait see it within 128 ms.
+    /// The word itself, for what the calls below do not do. It stays where it is as long as this is open. After a
+    /// change call [`notify`](Self::notify), else those who wait see it within 128 ms.
     ///
     /// # Errors
     /// [`Forked`](QueueError::Forked): this process was forked from the one that opened the set; open it again.
@@ -245,8 +245,8 @@ impl Atomic {
         }
     }
 
-    /// Waits until the value is another than `seen`, as long as `timeout`; returns it. `None`: it was `seen` whenever it
-    /// was looked at.
+    /// Waits until the value is another than `seen`, as long as `timeout`; returns it. `None`: it was `seen` whenever
+    /// it was looked at.
     ///
     /// # Errors
     /// As [`load`](Self::load); [`Removed`](QueueError::Removed) if the set is removed while it waits.

@@ -1,7 +1,7 @@
-//! Promise: a shared atomic counts exactly, whichever process is killed at whatever instruction; who waits for it learns
-//! of a change by any process; a clear leaves it; what a set cannot have is refused and changes nothing.
-//! Catches: additions that are lost or done twice, two atomics for one name, a waiter that sleeps on, a word of a region
-//! that was removed, used by a forked child or through a read-only mapping.
+//! Promise: a shared atomic counts exactly, whichever process is killed at whatever instruction; who waits for it
+//! learns of a change by any process; a clear leaves it; what a set cannot have is refused and changes nothing.
+//! Catches: additions that are lost or done twice, two atomics for one name, a waiter that sleeps on, a word of a
+//! region that was removed, used by a forked child or through a read-only mapping.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store, WriteError};
@@ -86,20 +86,20 @@ fn counts_are_exact_over_deaths() {
 fn a_waiter_is_woken_from_another_process() {
     let _watchdog = Watchdog::start("atomics-wake");
     let (_scratch, store) = store("atomics-wake");
-    let bell = atomic(&store, "bell");
+    let word = atomic(&store, "word");
     let path = store.path().display();
-    let mut waiters = [(); 2].map(|()| Worker::start(worker!(), "atomic-waiter", &[&path, &"set", &"bell"]));
+    let mut waiters = [(); 2].map(|()| Worker::start(worker!(), "atomic-waiter", &[&path, &"set", &"word"]));
     waiters.iter_mut().for_each(|waiter| waiter.expect("ready"));
     for round in 1..=if quick() { 50 } else { 300 } {
-        bell.fetch_add(1).unwrap();
+        word.fetch_add(1).unwrap();
         waiters.iter_mut().for_each(|waiter| waiter.expect(&format!("saw {round}")));
     }
-    // A waiter that is killed holds up no other, and one that has changed the word need not have woken anyone.
+    // A waiter that is killed holds up no other, and one that has changed the word need not have woken any.
     let [mut left, killed] = waiters;
     killed.kill();
-    bell.word().unwrap().store(9999, Ordering::SeqCst);
+    word.word().unwrap().store(9999, Ordering::SeqCst);
     left.expect("saw 9999");
-    bell.store(0).unwrap();
+    word.store(0).unwrap();
     left.expect("saw 0");
     left.finish(LIMIT).ok("atomic-waiter");
 }
@@ -133,7 +133,7 @@ fn no_wake_is_lost() {
 
 /// Who makes the same atomics at once has the same ones.
 #[test]
-fn a_name_is_one_atomic_whoever_makes_it() {
+fn a_name_is_one_atomic_for_all() {
     let _watchdog = Watchdog::start("atomics-names");
     let (_scratch, store) = store("atomics-names");
     std::thread::scope(|scope| {

@@ -241,7 +241,7 @@ fn fractions_are_exact_and_have_one_text() {
     assert!(store.ttl(b"new").unwrap() != Some(Expiry { remaining: None }), "the expiry stays");
 }
 
-/// Where every value is as long, zeros stand between the sign and the digits.
+/// Where every value is as long, there are zeros between the sign and the digits.
 #[test]
 fn in_a_store_of_fixed_lengths() {
     let scratch = Scratch::new("counters-fixed");

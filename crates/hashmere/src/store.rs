@@ -115,9 +115,9 @@ impl Store {
 
     /// Whether a key is still there with the version that it was seen with: `false` if it was changed or removed since.
     ///
-    /// By an [`EntryId`](crate::EntryId) or [`Uid`](crate::Uid) this neither hashes nor looks through a bucket: it loads
-    /// the words that lead to the entry, and the one of its version. They stay in the caller's cache until a process
-    /// changes the key or a neighbour. A touch is no change.
+    /// By a [`Uid`](crate::Uid) or [`EntryId`](crate::EntryId) this does not look through a bucket: it loads the words
+    /// that lead to the entry, and the one of its version (and by an id the key, to be sure that it is no other). They
+    /// stay in the caller's cache until a process changes the key or a neighbour. A touch is no change.
     ///
     /// # Errors
     /// See [`ReadError`].

@@ -5,6 +5,7 @@
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::fixture::{strict, Client, Fixture};
 use crate::engine::{Tick, Unsigned, When};
+use crate::error::WriteError;
 use crate::types::{Attributes, Change, Counter, Expected, Ttl, Update, Version};
 use hashmere_mem::Mem;
 
@@ -19,7 +20,11 @@ fn few(fixture: &Fixture) -> Cast {
 }
 
 fn run(name: &'static str, act: fn(&mut Client)) {
-    Scenario { name, geometry: strict(24), setup: few, act, rule: Rule::Whole }.enumerate(EFFORT).expect_clean(name);
+    run_after(name, few, act);
+}
+
+fn run_after(name: &'static str, setup: fn(&Fixture) -> Cast, act: fn(&mut Client)) {
+    Scenario { name, geometry: strict(24), setup, act, rule: Rule::Whole }.enumerate(EFFORT).expect_clean(name);
 }
 
 fn version(client: &Client, key: &[u8]) -> Version {
@@ -57,6 +62,26 @@ fn removals() {
         let mut writer = c.writer().unwrap();
         let last = c.tick(&mut writer, (b"n", c.hash(b"n")), &Unsigned, Counter::EXISTING, |_| Ok(Tick::Delete));
         assert_eq!(last.unwrap(), Some(0));
+    });
+}
+
+#[test]
+fn counting_below_zero() {
+    // Below zero it is one byte longer, and within its length it is replaced in place.
+    fn signed(fixture: &Fixture) -> Cast {
+        let cast = few(fixture);
+        cast.victim.t_incr_signed(b"s", 1, Some(-5)).unwrap();
+        cast.victim.t_incr_signed(b"s", 1, None).unwrap();
+        cast
+    }
+    run_after("signed counter", signed, |c| assert_eq!(c.t_incr_signed(b"s", 1, None).unwrap(), Some(-3)));
+    run_after("signed counter, shorter", signed, |c| assert_eq!(c.t_incr_signed(b"s", 4, None).unwrap(), Some(0)));
+    run_after("signed counter, overflow", signed, |c| {
+        assert!(matches!(c.t_incr_signed(b"s", i64::MIN, None), Err(WriteError::Overflow)));
+    });
+    run("signed counter, below zero", |c| assert_eq!(c.t_incr_signed(b"n", -2, None).unwrap(), Some(-1)));
+    run("signed counter, new", |c| {
+        assert_eq!(c.t_incr_signed(b"m", 1, Some(i64::MIN)).unwrap(), Some(i64::MIN));
     });
 }
 

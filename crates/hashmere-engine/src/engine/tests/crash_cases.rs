@@ -6,7 +6,6 @@ use crate::engine::index::split::Growth;
 use crate::engine::index::Tree;
 use crate::engine::log::segments::Need;
 use crate::engine::{Tick, Unsigned};
-use crate::error::WriteError;
 use crate::fault;
 use crate::types::{Attributes, Change, Counter, Expected, Ttl};
 use hashmere_format::leaf::{Identity, LOCK_WORD};
@@ -147,26 +146,6 @@ fn counting() {
     run("counter", strict(24), few, |c| assert_eq!(c.t_incr(b"n", 1, None).unwrap(), Some(10)));
     run("counter, expires", strict(24), expiring, |c| assert_eq!(c.t_incr(b"e", 1, None).unwrap(), Some(8)));
     run("counter, new", strict(24), few, |c| assert_eq!(c.t_incr(b"m", 1, Some(3)).unwrap(), Some(3)));
-    // Below zero it is one byte longer, and within its length it is replaced in place.
-    fn signed(fixture: &Fixture) -> Cast {
-        let cast = few(fixture);
-        cast.victim.t_incr_signed(b"s", 1, Some(-5)).unwrap();
-        cast.victim.t_incr_signed(b"s", 1, None).unwrap();
-        cast
-    }
-    run("signed counter", strict(24), signed, |c| assert_eq!(c.t_incr_signed(b"s", 1, None).unwrap(), Some(-3)));
-    run("signed counter, shorter", strict(24), signed, |c| {
-        assert_eq!(c.t_incr_signed(b"s", 4, None).unwrap(), Some(0));
-    });
-    run("signed counter, below zero", strict(24), few, |c| {
-        assert_eq!(c.t_incr_signed(b"n", -10, None).unwrap(), Some(-1));
-    });
-    run("signed counter, new", strict(24), few, |c| {
-        assert_eq!(c.t_incr_signed(b"m", 1, Some(i64::MIN)).unwrap(), Some(i64::MIN));
-    });
-    run("signed counter, overflow", strict(24), signed, |c| {
-        assert!(matches!(c.t_incr_signed(b"s", i64::MIN, None), Err(WriteError::Overflow)));
-    });
     run("counter, removed", strict(24), few, |c| {
         let gone = |_| Ok(Tick::Delete);
         let tick = c.tick(&mut c.writer().unwrap(), (b"n", c.hash(b"n")), &Unsigned, Counter::EXISTING, gone);
