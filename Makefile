@@ -254,11 +254,20 @@ docs:
 PREFIX ?= $(HOME)/.local
 install:
 	@scripts/setup rust
-	cargo build --quiet --release -p hashmere-cli
-	install -D -m 755 $(or $(CARGO_TARGET_DIR),target)/release/hashmere $(DESTDIR)$(PREFIX)/bin/hashmere
-	$(or $(CARGO_TARGET_DIR),target)/release/hashmere man $(DESTDIR)$(PREFIX)/share/man/man1
-	bindings/c/install $(PREFIX)
-	@echo 'installed hashmere, its manual pages, libhashmere, hashmere.h and hashmere.hpp below $(DESTDIR)$(PREFIX)'
+	@echo 'make install: builds the command and the library with all optimizations, about ten minutes on two processors the first time,'
+	@echo '  and puts them below $(DESTDIR)$(PREFIX) (PREFIX=/usr/local for all users). Nothing else is changed.'
+	@echo '1 of 4: building the command'
+	@cargo build --quiet --release -p hashmere-cli
+	@echo '2 of 4: building libhashmere, for C, C++ and Ruby'
+	@cargo build --quiet --release -p hashmere-ffi
+	@echo '3 of 4: the command and its manual pages'
+	@install -D -s -m 755 $(or $(CARGO_TARGET_DIR),target)/release/hashmere $(DESTDIR)$(PREFIX)/bin/hashmere
+	@$(or $(CARGO_TARGET_DIR),target)/release/hashmere man $(DESTDIR)$(PREFIX)/share/man/man1
+	@echo '4 of 4: libhashmere, shared and static, headers, pkg-config, CMake'
+	@bindings/c/install $(PREFIX)
+	@echo 'Installed below $(DESTDIR)$(PREFIX): bin/hashmere, share/man/man1, lib/libhashmere.so, lib/libhashmere.a, include/hashmere*.h'
+	@case ":$$PATH:" in *:$(PREFIX)/bin:*) ;; *) echo 'The folder $(PREFIX)/bin is not in PATH: add it to run hashmere.';; esac
+	@bindings/c/linker $(PREFIX)
 
 clean:
 	cargo clean

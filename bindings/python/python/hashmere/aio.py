@@ -1,12 +1,15 @@
-"""Queues, logs and change feeds in `asyncio`: waiting for elements, lines and events without stopping the event loop."""
+"""Queues, logs, change feeds, waits and locks in `asyncio`: waiting without stopping the event loop."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncIterator, Optional
+import threading
+import weakref
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, Optional, Tuple
 
-from ._hashmere import Element, Endpoint, Queue
-from ._store import Store, Text
+from . import _hashmere
+from ._hashmere import Element, Endpoint, Queue, WaitOutcome
+from ._store import Store, Text, Value
 from ._types import FeedEvent, LogLine
 from .log import Log, Target
 
@@ -66,6 +69,144 @@ async def drain(log: Log, to: Target = None, /, **how: Any) -> None:
         while True:
             await _readable(number)
             drainer.poll()
+
+
+# So long a thread waits in one piece: one whose coroutine was cancelled, or whose loop has ended, ends after it.
+_SLICE = 0.25
+# As of the library in every language.
+_LEASE = b"\0once\0"
+
+
+async def wait(store: Store, key: Text, seen: Optional[int], /, *, timeout: Optional[float] = None) -> WaitOutcome:
+    """As `Store.wait`. A thread of this process waits for as long as it takes; when the coroutine is cancelled, it ends soon after."""
+    return await wait_any(store, [(key, seen)], timeout=timeout)
+
+
+async def wait_any(
+    store: Store, keys: Iterable[Tuple[Text, Optional[int]]], /, *, timeout: Optional[float] = None
+) -> WaitOutcome:
+    """As `Store.wait_any`: see `wait`."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[WaitOutcome] = loop.create_future()
+    keys = list(keys)
+    end = None if timeout is None else loop.time() + timeout
+    given_up = threading.Event()
+
+    def deliver(outcome: Optional[WaitOutcome], error: Optional[BaseException]) -> None:
+        if future.done():
+            return
+        if outcome is not None:
+            future.set_result(outcome)
+        elif error is not None:
+            future.set_exception(error)
+
+    def run() -> None:
+        outcome: Optional[WaitOutcome] = None
+        failed: Optional[BaseException] = None
+        try:
+            while not given_up.is_set():
+                left = _SLICE if end is None else min(_SLICE, max(0.0, end - loop.time()))
+                outcome = store.wait_any(keys, timeout=left)
+                if not outcome.timed_out or (end is not None and loop.time() >= end):
+                    break
+        except BaseException as error:
+            failed = error
+        try:
+            loop.call_soon_threadsafe(deliver, outcome, failed)
+        except RuntimeError:
+            # The loop was closed.
+            pass
+
+    threading.Thread(target=run, name="hashmere wait", daemon=True).start()
+    try:
+        return await future
+    finally:
+        given_up.set()
+
+
+# One coroutine of a loop at a time asks for a mutex: to the library all of them are one thread.
+_asking: "weakref.WeakValueDictionary[Tuple[Any, str, bytes], asyncio.Lock]" = weakref.WeakValueDictionary()
+
+
+class Mutex:
+    """The mutex of a key, as `hashmere.Mutex`, for coroutines:
+
+        async with hashmere.aio.Mutex(store, "report"): ...
+
+    It excludes other coroutines of this loop, other threads and other processes. Coroutines of one loop take it in turn.
+    """
+
+    def __init__(self, store: Store, key: Text, /) -> None:
+        self._store, self._key = store, key.encode() if isinstance(key, str) else key
+        self._mutex = _hashmere.Mutex(store, key)
+        self._turn: Optional[asyncio.Lock] = None
+
+    async def acquire(self, timeout: Optional[float] = None) -> bool:
+        """Takes it, and waits for it as many seconds as ``timeout`` says; forever without. ``False``: it was held all the while."""
+        loop = asyncio.get_running_loop()
+        end = None if timeout is None else loop.time() + timeout
+        name = (loop, self._store.path, self._key)
+        turn = _asking.get(name)
+        if turn is None:
+            turn = _asking[name] = asyncio.Lock()
+        try:
+            await asyncio.wait_for(turn.acquire(), timeout)
+        except asyncio.TimeoutError:
+            return False
+        try:
+            while not self._mutex.acquire(0):
+                left = None if end is None else end - loop.time()
+                if left is not None and left <= 0:
+                    turn.release()
+                    return False
+                # The key says by whom it is held, so it changes with the holder; of one that dies it may not.
+                seen = self._store.version(self._key)
+                await wait(self._store, self._key, seen, timeout=_SLICE if left is None else min(left, _SLICE))
+        except BaseException:
+            turn.release()
+            raise
+        self._turn = turn
+        return True
+
+    def release(self) -> None:
+        """Releases it."""
+        self._mutex.release()
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.release()
+
+    @property
+    def holder(self) -> Optional[int]:
+        """As `hashmere.Mutex.holder`."""
+        return self._mutex.holder
+
+    async def __aenter__(self) -> Mutex:
+        await self.acquire()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.release()
+
+
+async def once(
+    store: Store, key: Text, compute: Callable[[], Awaitable[Value]], /, *, timeout: Optional[float] = None
+) -> Optional[bytes]:
+    """As `Store.once`, beside it and in every language: the value of a key; if there is none, one coroutine of one process awaits
+    ``compute()`` and stores what it returns, while the others wait. ``None``: a living process was computing all the while."""
+    value = store.get(key)
+    if value is not None:
+        return value
+    mutex = Mutex(store, _LEASE + (key.encode() if isinstance(key, str) else key))
+    if not await mutex.acquire(timeout):
+        return None
+    try:
+        value = store.get(key)
+        if value is None:
+            store.set(key, await compute())
+            value = store.get(key)
+        return value
+    finally:
+        mutex.release()
 
 
 class Consumer:
@@ -131,4 +272,4 @@ class Consumer:
         self.close()
 
 
-__all__ = ["Consumer", "drain", "feed", "follow"]
+__all__ = ["Consumer", "Mutex", "drain", "feed", "follow", "once", "wait", "wait_any"]

@@ -21,12 +21,15 @@ A value that does not fit is not stored, as with memcached: ``set`` says nothing
 from __future__ import annotations
 
 import logging
+import math
+import re
 import threading
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.module_loading import import_string
 
+from ._hashmere import Mutex
 from ._store import Store
 from ._types import KEEP
 from .coders import PICKLE
@@ -158,6 +161,58 @@ class HashmereCache(BaseCache):
     def delete_many(self, keys: Iterable[Any], version: Optional[int] = None) -> None:
         self.store.delete_many([self.make_and_validate_key(key, version=version) for key in keys])
 
+    # The names of django-redis.
+
+    def _head(self, version: Optional[int]) -> str:
+        """What every key of a version begins with, as Django's own function makes them."""
+        return str(self.make_key("", version=version))
+
+    def iter_keys(self, pattern: str = "*", version: Optional[int] = None) -> Iterator[str]:
+        """The keys that match a pattern (``*``, ``?``, ``[a-z]``, ``[!a-z]``), without prefix and version."""
+        head = self._head(version)
+        literal = re.sub(r"([*?\[\]\\])", r"\\\1", head)
+        for key in self.store.scan_keys(glob=literal + pattern):
+            yield key.decode(errors="replace")[len(head) :]
+
+    def keys(self, pattern: str = "*", version: Optional[int] = None) -> List[str]:
+        """The same as a list."""
+        return list(self.iter_keys(pattern, version))
+
+    def delete_pattern(self, pattern: str, version: Optional[int] = None, **_: Any) -> int:
+        """Deletes the keys that match a pattern; returns how many."""
+        return self.store.delete_many([self._head(version) + key for key in self.iter_keys(pattern, version)])
+
+    def ttl(self, key: Any, version: Optional[int] = None) -> Optional[int]:
+        """How many seconds a key still lives, rounded up; ``None``: it does not expire; 0: it is absent."""
+        left = self.store.ttl(self.make_and_validate_key(key, version=version))
+        return 0 if left is None else None if math.isinf(left) else math.ceil(left)
+
+    def pttl(self, key: Any, version: Optional[int] = None) -> Optional[int]:
+        """The same in milliseconds."""
+        left = self.store.ttl(self.make_and_validate_key(key, version=version))
+        return 0 if left is None else None if math.isinf(left) else math.ceil(left * 1000)
+
+    def expire(self, key: Any, timeout: float, version: Optional[int] = None) -> bool:
+        """Gives a key so many seconds to live. Whether it is there."""
+        return self.touch(key, timeout, version)
+
+    def persist(self, key: Any, version: Optional[int] = None) -> bool:
+        """Lets a key live forever. Whether it is there."""
+        return self.touch(key, None, version)
+
+    def lock(
+        self,
+        key: Any,
+        version: Optional[int] = None,
+        timeout: Optional[float] = None,
+        sleep: float = 0.1,
+        blocking_timeout: Optional[float] = None,
+        **_: Any,
+    ) -> Lock:
+        """The mutex of a key between processes, for ``with`` and ``acquire``, ``release``. The death of its holder releases it; so
+        ``timeout`` and ``sleep``, which django-redis needs for that, mean nothing here."""
+        return Lock(Mutex(self.store, self.make_and_validate_key(key, version=version)), blocking_timeout)
+
     def clear(self) -> None:
         """Removes everything from the store, under whatever prefix."""
         self.store.clear()
@@ -166,4 +221,36 @@ class HashmereCache(BaseCache):
         """Called after each request: the handle stays open, for opening is the dear part."""
 
 
-__all__ = ["HashmereCache"]
+class Lock:
+    """A mutex with the calls that django-redis returns: see `HashmereCache.lock`."""
+
+    def __init__(self, mutex: Mutex, blocking_timeout: Optional[float]) -> None:
+        self._mutex, self._blocking_timeout = mutex, blocking_timeout
+
+    def acquire(self, blocking: bool = True, blocking_timeout: Optional[float] = None) -> bool:
+        """Takes it, and waits for it as long; whether it was to be had."""
+        wait = self._blocking_timeout if blocking_timeout is None else blocking_timeout
+        return self._mutex.acquire(wait if blocking else 0)
+
+    def release(self) -> None:
+        """Releases it."""
+        self._mutex.release()
+
+    def locked(self) -> bool:
+        """Whether some process holds it."""
+        return self._mutex.holder is not None
+
+    def owned(self) -> bool:
+        """Whether it is held through this object."""
+        return self._mutex.held_here
+
+    def __enter__(self) -> Lock:
+        if not self.acquire():
+            raise TimeoutError(f"the lock was held by process {self._mutex.holder} for {self._blocking_timeout} s")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+__all__ = ["HashmereCache", "Lock"]

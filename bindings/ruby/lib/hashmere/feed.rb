@@ -78,16 +78,6 @@ module Hashmere
       @io ||= IO.for_fd(descriptor, autoclose: false)
     end
 
-    # @!method token
-    #   Where it is: a consumer that starts with this goes on behind the event that was returned last; within a transaction, at its beginning.
-    #   @return [String]
-    # @!method lag
-    #   How far behind the newest change it is, in positions: each change is one, and so is each transaction. @return [Integer]
-    # @!method close
-    #   Ends following. @return [nil]
-    # @!method closed?
-    #   @return [Boolean]
-
     # A transaction that a change is part of: its `id`, which of its changes this is (`index`), and how many there are (`len`).
     Transaction = Struct.new(:id, :index, :len)
 

@@ -25,8 +25,6 @@ module Hashmere
   class Uid
     include NumberOfEntry
 
-    # @!method initialize(number)
-    #   @param number [Integer] below 2**32
     private_class_method :_check
   end
 
@@ -34,8 +32,6 @@ module Hashmere
   class EntryId
     include NumberOfEntry
 
-    # @!method initialize(number)
-    #   @param number [Integer] below 2**64
     private_class_method :_check
   end
 

@@ -105,26 +105,6 @@ module Hashmere
       append(number, message, fields)
     end
 
-    # @!method error(message = nil, **fields)
-    #   Logs a line: {#log}. The block, if there is one, makes the message, if the level is wanted.
-    # @!method warn(message = nil, **fields)
-    #   See {#error}.
-    # @!method info(message = nil, **fields)
-    #   See {#error}.
-    # @!method debug(message = nil, **fields)
-    #   See {#error}.
-    # @!method trace(message = nil, **fields)
-    #   See {#error}.
-    # @!method error?
-    #   @return [Boolean] whether such lines are wanted
-    # @!method warn?
-    #   @return [Boolean] whether such lines are wanted
-    # @!method info?
-    #   @return [Boolean] whether such lines are wanted
-    # @!method debug?
-    #   @return [Boolean] whether such lines are wanted
-    # @!method trace?
-    #   @return [Boolean] whether such lines are wanted
     LEVELS.each do |name, number|
       next if number.zero?
 
@@ -247,20 +227,9 @@ module Hashmere
     # @return [Follower]
     def follower(last: 0) = _follow(last || Attributes::FOREVER)
 
-    # @!method rings
-    #   Who has a ring of this log, or had it last, at about this moment: `ring` (a number), `owned`, `process`, `pid`, `thread`, the `bytes_waiting` in it to be
-    #   drained, and how many lines were dropped there last of which nothing has told yet (`unreported_drops`). @return [Array<Hash>]
-
     # Waits until all lines that were logged before were delivered. Without a drainer, and unless they are to be kept, writes them itself.
     # @return [Boolean] false: the time is up
     def flush(timeout: 5) = _flush(Attributes.timeout_ms(timeout))
-
-    # @!method stats
-    #   @return [Hash{Symbol => Integer}]
-    # @!method close
-    #   Lets go of it; what is in it stays. Drainers of it go on. @return [nil]
-    # @!method closed?
-    #   @return [Boolean]
 
     private
 
@@ -285,9 +254,6 @@ module Hashmere
         Drainer.running.delete(self)
         _stop
       end
-
-      # @!method active?
-      #   @return [Boolean] whether it drains: not yet, if another one does, and not any more, if it was stopped or failed
     end
 
     # The role of the drainer without a thread: {Log#drain_manual}. One thread at a time.
@@ -299,13 +265,6 @@ module Hashmere
         descriptor = _fileno
         @io ||= IO.for_fd(descriptor, autoclose: false)
       end
-
-      # @!method poll
-      #   Writes out what is in the rings. What is too young by some millionths of a second stays for the next call. @return [Integer] how many lines it took
-      # @!method finish
-      #   Writes out the rest and gives the role back. @return [Integer] how many lines that were
-      # @!method finished?
-      #   @return [Boolean]
     end
 
     # Reads lines: {Log#follow}, {Log#follower}.
@@ -323,11 +282,6 @@ module Hashmere
         parts = _next(Attributes.timeout_ms(timeout))
         parts && Line.from(parts)
       end
-
-      # @!method missed_bytes
-      #   @return [Integer] bytes of lines that were written over before they were read
-      # @!method close
-      #   @return [nil]
     end
 
     # A line as a follower of a log sees it: its text, `fields` by their names, `level`, the time when it was logged, the process with its id,

@@ -65,18 +65,6 @@ module Hashmere
     end
     alias log add
 
-    # @!method debug(message = nil, **fields)
-    #   Logs a line of this severity; the block, if there is one, makes the message. Fields without a message are the message.
-    # @!method info(message = nil, **fields)
-    #   See {#debug}.
-    # @!method warn(message = nil, **fields)
-    #   See {#debug}.
-    # @!method error(message = nil, **fields)
-    #   See {#debug}.
-    # @!method fatal(message = nil, **fields)
-    #   See {#debug}.
-    # @!method unknown(message = nil, **fields)
-    #   See {#debug}.
     { debug: DEBUG, info: INFO, warn: WARN, error: ERROR, fatal: FATAL, unknown: UNKNOWN }.each do |name, severity|
       define_method(name) do |message = nil, **fields, &block|
         # `add` may be that of another library, which knows nothing of fields.

@@ -38,14 +38,6 @@ module Hashmere
       _queue(name, KINDS.fetch(kind) { raise ArgumentError, "kind has to be :mpmc, :mpsc or :spsc, not #{kind.inspect}" }, bound || 0)
     end
 
-    # @!method endpoint
-    #   Takes part: see {Endpoint}.
-    # @!method recover
-    #   Gives back what crashed processes held. Pops from empty queues and waits do this by themselves. @return [Integer] how many elements
-    # @!method stats
-    #   @return [Hash{Symbol => Integer}]
-    # @!method close
-    #   @return [nil]
     private_class_method :_open, :_remove
   end
 
@@ -58,16 +50,6 @@ module Hashmere
   #     job.push(done)
   #   end
   class Queue
-    # @!method size
-    #   @return [Integer] elements in it at about this moment
-    # @!method peek
-    #   A copy of the first element, which stays where it is. @return [String, nil] nil: it is empty
-    # @!method to_io
-    #   An IO that is readable when there may be something to pop, and no more once a pop *from this object* found nothing. It is
-    #   made with the first call; a thread of the library sleeps on the queue from then on. Do not read from it. Other processes may be
-    #   faster, so pop without a timeout. It goes with {#close}. @return [IO]
-    # @!method close
-    #   Lets go of it; what is in it stays. @return [nil]
     def empty? = size.zero?
   end
 
@@ -85,14 +67,6 @@ module Hashmere
     # Pushes the first `max` elements of the {#batch} (nil: all of them) in one operation, in their order.
     # @return [Integer] how many it were; fewer than there are: the queue has reached its bound
     def push_many(to, max = nil) = _push_many(to, max || Attributes::FOREVER)
-
-    # @!method push_pop_many(to, from, max)
-    #   Pushes the whole {#batch}, as far as the queue takes it, then takes up to `max` elements from another.
-    #   @return [Array(Integer, Integer)] how many of each
-    # @!method drain(from, to)
-    #   Moves to another queue what is in one now. @return [Integer] how much
-    # @!method close
-    #   Gives back all that it holds. @return [nil]
 
     # What was popped by {#pop_many} and not yet pushed. An endpoint holds either such elements or ones that were popped alone (`InvalidState`).
     # @return [Batch]
@@ -134,20 +108,6 @@ module Hashmere
 
   # An element that an endpoint holds, until it is pushed.
   class Element
-    # @!method push(queue)
-    #   Puts it at the end of a queue. @return [Boolean] false: that has reached its bound, and the endpoint still holds it
-    # @!method push_pop(to, from)
-    #   Puts it at the end of one queue and takes the first element of another: the step of a stage that passes on what it was given.
-    #   @return [Element, nil, false] nil: there was none; false: `to` has reached its bound, the endpoint still holds this one, and nothing was
-    #     taken
-    # @!method give_back
-    #   Puts it back where it came from. @return [nil]
-    # @!method write(start, bytes)
-    #   @return [self]
-    # @!method size
-    #   @return [Integer] its bytes
-    # @!method index
-    #   @return [Integer] its index in the pool, from 0
 
     # A copy of its bytes, or of some of them.
     def read(start = 0, count = size - start) = _read(start, count)

@@ -124,17 +124,6 @@ module Hashmere
     alias has_key? key?
     alias include? key?
 
-    # @!method [](key)
-    #   The value of a key. @return [String, nil]
-    # @!method key?(key)
-    #   @return [Boolean] whether the key is there
-    # @!method delete(key)
-    #   Removes a key, if it is there. @return [self]
-    # @!method append(key, tail)
-    #   Puts bytes behind a value. @return [Boolean] false: the key is absent
-    # @!method prepend(key, head)
-    #   Puts bytes in front of a value. @return [Boolean] false: the key is absent
-
     # Stores a value without attributes.
     def []=(key, value)
       _set(key, value, 0, Attributes::NEVER, 0)

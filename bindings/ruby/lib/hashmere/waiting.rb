@@ -45,12 +45,6 @@ module Hashmere
     # The same for writing, alone.
     def write_lock(key, timeout: 5, &block) = rwlocked(key, true, timeout, &block)
 
-    # @!method rwlock_writer(key)
-    #   Who holds the readers-writer lock of a key for writing at about this moment. @return [Integer, nil] a process id; nil: none, or one
-    #   that is gone, or whose name went when the store was cleared or the key deleted
-    # @!method rwlock_readers(key)
-    #   Who holds it for reading. @return [Array<Integer>] process ids, each as often as it does
-
     # Runs the block while it holds one of the `permits` (1 to 1024) of the semaphore of a key. All who use it give the same number. While
     # there are holders the key names them, else it is absent. The death of a holder gives its permit back. The block is called with whether
     # one died with its permit since the last one was taken. Permits stay held when the store is cleared. Not fair. A thread may hold
@@ -66,15 +60,6 @@ module Hashmere
         guard.release
       end
     end
-
-    # @!method semaphore_holders(key)
-    #   Who holds permits of the semaphore of a key at about this moment. @return [Array<Integer>] process ids, each as often as it has one
-
-    # @!method mutex_holder(key)
-    #   Who holds the mutex of a key at about this moment. @return [Integer, nil] a process id; nil: none, or one that is gone; 0: one
-    #   whose name went when the store was cleared or the key deleted (no process to send a signal to)
-    # @!method once_holder(key)
-    #   Who computes the value of a key by {#once} at about this moment. @return [Integer, nil] as {#mutex_holder}
 
     # The value of a key; if there is none, the block makes it, in one process at a time, and it is stored. The others wait. If the one
     # that computes dies or raises, the next one does it. If it asks for the value of the same key itself, `QueueReentered` is raised.
@@ -156,8 +141,6 @@ module Hashmere
     #   by then; nil: a living process has not arrived yet
     def wait(timeout:) = _wait(Attributes.timeout_ms(timeout))
 
-    # @!method leave
-    #   The others go on without. @return [nil]
     private_class_method :_join
   end
 end
