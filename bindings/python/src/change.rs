@@ -37,9 +37,7 @@ pub fn counter(
 pub fn signed(number: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
     number.extract::<i64>().map_err(|error| match error.is_instance_of::<PyTypeError>(number.py()) {
         true => bytes::refused(number, &format!("{name} must be an int")),
-        false => {
-            PyOverflowError::new_err(format!("{name} must be from -9223372036854775808 to 9223372036854775807"))
-        }
+        false => PyOverflowError::new_err(format!("{name} must be from -9223372036854775808 to 9223372036854775807")),
     })
 }
 

@@ -75,7 +75,7 @@ def test_a_mutex_excludes_coroutines_threads_and_processes(store):
 
     run(main())
     # Another process that is killed with it.
-    script = f"import hashmere, os; s = hashmere.open({store.path!r}); assert hashmere.Mutex(s, 'mutex').acquire(); print('held', flush=True); input()"
+    script = f"import hashmere, os; s = hashmere.open({store.path!r}); m = hashmere.Mutex(s, 'mutex'); assert m.acquire(); print('held', flush=True); input()"
     other = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert other.stdout.readline() == b"held\n"
 

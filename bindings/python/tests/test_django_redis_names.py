@@ -52,5 +52,9 @@ def test_a_lock(cache):
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
-        assert found[0] is False and "was held by process" in found[1]
-    assert not cache.lock("report").locked() and cache.lock("report").acquire()
+        assert found[0] is False and "was held by others" in found[1]
+    free = cache.lock("report")
+    assert not free.locked() and free.acquire() and cache.lock("report").locked()
+    free.release()
+    with pytest.raises(RuntimeError):
+        free.release()

@@ -147,7 +147,7 @@ class Store(_hashmere.Store):
         """All pairs as a `dict`."""
         return dict(self.scan())
 
-    def __ior__(self, pairs: Union[Mapping[Any, Value], Iterable[Tuple[Key, Value]]]) -> Self:
+    def __ior__(self, pairs: Union[Mapping[Any, Value], Iterable[Tuple[Key, Value]]]) -> Self:  # type: ignore[misc]
         """``store |= pairs``: stores them, as `update` does."""
         self.update(pairs)
         return self

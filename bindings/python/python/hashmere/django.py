@@ -24,12 +24,13 @@ import logging
 import math
 import re
 import threading
+import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.module_loading import import_string
 
-from ._hashmere import Mutex
+from ._hashmere import KeyLock
 from ._store import Store
 from ._types import KEEP
 from .coders import PICKLE
@@ -209,9 +210,9 @@ class HashmereCache(BaseCache):
         blocking_timeout: Optional[float] = None,
         **_: Any,
     ) -> Lock:
-        """The mutex of a key between processes, for ``with`` and ``acquire``, ``release``. The death of its holder releases it; so
-        ``timeout`` and ``sleep``, which django-redis needs for that, mean nothing here."""
-        return Lock(Mutex(self.store, self.make_and_validate_key(key, version=version)), blocking_timeout)
+        """The lock of a key between processes, for ``with`` and ``acquire``, ``release``. Who waits for it looks every ``sleep`` seconds.
+        The death of its holder releases it; so ``timeout``, which django-redis needs for that, means nothing here."""
+        return Lock(self.store.key_lock(self.make_and_validate_key(key, version=version)), sleep, blocking_timeout)
 
     def clear(self) -> None:
         """Removes everything from the store, under whatever prefix."""
@@ -222,31 +223,46 @@ class HashmereCache(BaseCache):
 
 
 class Lock:
-    """A mutex with the calls that django-redis returns: see `HashmereCache.lock`."""
+    """A lock with the calls of what django-redis returns: see `HashmereCache.lock`."""
 
-    def __init__(self, mutex: Mutex, blocking_timeout: Optional[float]) -> None:
-        self._mutex, self._blocking_timeout = mutex, blocking_timeout
+    def __init__(self, lock: KeyLock, sleep: float, blocking_timeout: Optional[float]) -> None:
+        self._lock, self._sleep, self._blocking_timeout = lock, sleep, blocking_timeout
+        self._is_held = False
 
     def acquire(self, blocking: bool = True, blocking_timeout: Optional[float] = None) -> bool:
         """Takes it, and waits for it as long; whether it was to be had."""
         wait = self._blocking_timeout if blocking_timeout is None else blocking_timeout
-        return self._mutex.acquire(wait if blocking else 0)
+        end = math.inf if wait is None else time.monotonic() + wait
+        while not self._lock.acquire():
+            if not blocking or time.monotonic() >= end:
+                return False
+            time.sleep(max(0.0, min(self._sleep, end - time.monotonic())))
+        self._is_held = True
+        return True
 
     def release(self) -> None:
         """Releases it."""
-        self._mutex.release()
+        if not self._is_held:
+            raise RuntimeError("release of a lock that is not held through this object")
+        self._is_held = False
+        self._lock.release()
 
     def locked(self) -> bool:
-        """Whether some process holds it."""
-        return self._mutex.holder is not None
+        """Whether some process holds it, at about this moment."""
+        if self._is_held:
+            return True
+        if not self._lock.acquire():
+            return True
+        self._lock.release()
+        return False
 
     def owned(self) -> bool:
         """Whether it is held through this object."""
-        return self._mutex.held_here
+        return self._is_held
 
     def __enter__(self) -> Lock:
         if not self.acquire():
-            raise TimeoutError(f"the lock was held by process {self._mutex.holder} for {self._blocking_timeout} s")
+            raise TimeoutError(f"the lock was held by others for {self._blocking_timeout} s")
         return self
 
     def __exit__(self, *_: object) -> None:
