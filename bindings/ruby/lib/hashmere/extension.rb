@@ -296,4 +296,41 @@ module Hashmere
     # The others go on without. @return [nil]
     def leave; end
   end
+
+  class Atomics
+    # Opens a set, and creates it if it is missing. @return [Atomics]
+    def self.open(store, name); end
+
+    # Takes a set's name off it. @return [Boolean] whether there was one
+    def self.remove(store, name); end
+
+    # The atomic of this name, of 1 to 56 bytes; made if it is missing, and kept until the set is removed. @return [Atomic]
+    def atomic(name); end
+  end
+
+  class Atomic
+    # @return [Integer] the value, from 0 to 2**64 - 1
+    def load; end
+
+    # Stores a value. @return [nil]
+    def store(value); end
+
+    # Stores a value. @return [Integer] the value before
+    def swap(value); end
+
+    # Adds, modulo 2**64, a negative number too. @return [Integer] the value before
+    def fetch_add(by = 1); end
+
+    # Clears the bits that are not set in `value`. @return [Integer] the value before
+    def fetch_and(value); end
+
+    # Sets the bits of `value`. @return [Integer] the value before
+    def fetch_or(value); end
+
+    # Flips the bits of `value`. @return [Integer] the value before
+    def fetch_xor(value); end
+
+    # Stores `value` if the value is `current`. @return [Integer] the value before, which says whether it was
+    def compare_exchange(current, value); end
+  end
 end
