@@ -13,7 +13,6 @@ module Hashmere
   # each wholly or not at all. Those that change it wake those who wait. It is no key: no part of transactions, of the change feed or of what
   # clients of a server see.
   class Atomic
-
     # Waits until the value is another than `seen`.
     # @param timeout [Numeric, nil] seconds; nil: no limit
     # @return [Integer, nil] the value then; nil: it was `seen` whenever it was looked at
