@@ -219,8 +219,8 @@ impl StoreBase {
 
 #[pymethods]
 impl StoreBase {
-    /// Where a scan begins with this key: it is the first that a scan from there returns, if it passes the filter; those
-    /// that a whole scan returns before it are left out. ``None``: the key is absent.
+    /// Where a scan begins with this key: it is the first that a scan from there returns, if it passes the filter;
+    /// those that a whole scan returns before it are left out. ``None``: the key is absent.
     #[pyo3(signature = (key, /))]
     fn cursor_of(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
         Ok(self.enter(py)?.cursor_of(key.0).or_raise(py)?.map(|cursor| cursor.0))

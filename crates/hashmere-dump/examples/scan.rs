@@ -1,4 +1,5 @@
-//! A scan by a regular expression, one that processes share, one that begins at a key; every key changed; dump and load.
+//! A scan by a regular expression, one that processes share, one that begins at a key; every key changed; dump and
+//! load.
 
 use hashmere::{Counter, Cursor, Filter, Store, Update};
 use hashmere_dump::Records;

@@ -29,7 +29,7 @@ pub enum LoadError {
         action: String,
         /// What the system said.
         source: io::Error,
-        /// So many lines are stored.
+        /// How many lines are stored.
         loaded: u64,
     },
     /// A line is not a record. Code 91.
@@ -40,14 +40,14 @@ pub enum LoadError {
         line: u64,
         /// What is wrong with it.
         reason: String,
-        /// So many lines are stored.
+        /// How many lines are stored.
         loaded: u64,
     },
     /// The store cannot be opened or written. The code of that error.
     Store {
         /// Why.
         error: Error,
-        /// So many lines are stored.
+        /// How many lines are stored.
         loaded: u64,
         /// Of the lines up to this one, behind those, some are stored as well.
         tried: u64,

@@ -25,6 +25,7 @@
 
 mod dump;
 mod error;
+mod format;
 pub mod json;
 mod load;
 mod record;
@@ -33,8 +34,9 @@ pub mod tsv;
 
 pub use dump::{dump, dump_file, dump_to};
 pub use error::{DumpError, LoadError};
+pub use format::Format;
 pub use load::{load, load_from, Input};
-pub use record::{Format, Record};
+pub use record::Record;
 
 use hashmere::{Filter, Store};
 use std::path::Path;

@@ -822,7 +822,7 @@ int hm_parallel_scan(hm_store *store, size_t threads, const hm_filter *filter, h
 
 /**
  * Calls a visitor with every key that passes a filter and does what it returns, each key atomically as ::hm_update_with does. A key that exists during
- * the whole call is visited exactly once, beside writers and growth; the visitor runs again for a key that another writer changed meanwhile.
+ * the whole call is visited exactly once, beside writers and growth; the visitor runs again for a key that another writer changed during its call.
  * @param changed  receives how many keys were stored or removed; may be NULL
  * @return #HM_OK; errors of ::hm_update_with, for the first key that fails: those visited before it are changed
  */

@@ -251,7 +251,7 @@ fn empty_places_cost_little() {
 
 /// Each part is a scan of its own, with growth by a hundred in the middle of all of them.
 #[test]
-fn parts_share_the_keys_whatever_grows_meanwhile() {
+fn parts_share_the_keys_while_the_store_grows() {
     let _watchdog = Watchdog::start("scan-parts");
     let mut rng = Rng::for_test("scan-parts");
     for parts in [1, 2, 3, 7, 64] {

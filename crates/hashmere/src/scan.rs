@@ -49,7 +49,7 @@ impl Store {
             let root = engine.root_word();
             match engine.position_of(root, metadata.uid.0) {
                 Ok(at) => return Ok(Some(Cursor(at.pack()))),
-                // Cleared meanwhile.
+                // Cleared during the look-up.
                 Err(_) if engine.root_word() != root => {}
                 Err(error) => return Err(error),
             }

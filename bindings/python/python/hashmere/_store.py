@@ -123,7 +123,7 @@ class Store(_hashmere.Store):
         key atomically: stores a value, leaves the key with `KEEP`, removes it with `REMOVE`. Returns how many keys were stored or removed.
 
         A key that exists all the while is visited exactly once, beside writers and growth; ``f`` is called again with a key that another
-        writer changed meanwhile. What ``f`` raises ends the call; the keys before stay changed."""
+        writer changed during the call. What ``f`` raises ends the call; the keys before stay changed."""
         changed = 0
         for item in self.scan_items(**which):
             said: Any = KEEP
@@ -307,7 +307,7 @@ def open(
     ``max_bytes``
         the memory that the file may take; an existing store gets this maximum, for all processes
     ``expected_items``
-        the index is created large enough for so many
+        the number of keys for which the index is created large enough
     ``fixed_key_len``, ``fixed_value_len``
         the length of every key or value; at creation
     ``permissions``
@@ -321,13 +321,13 @@ def open(
     ``durable``
         what `Store.sync` has returned for survives a power cut; at creation
     ``sync_every``
-        a write that finds the last sync so many seconds old syncs
+        seconds after which a write syncs
     ``allow_foreign_owner``
         opens a file that another user owns
     ``on_recovery``
         is called with ``(done, total)`` in bytes while a durable store is recovered
     ``feed``, ``feed_values``
-        about so many bytes of changes are kept for consumers, with values or without: `Store.feed`
+        bytes of changes, about, that are kept for consumers, with values or without: `Store.feed`
     ``origin``
         a number that marks the changes made through this handle
     """

@@ -194,7 +194,7 @@ class HashmereCache(BaseCache):
         return 0 if left is None else None if math.isinf(left) else math.ceil(left * 1000)
 
     def expire(self, key: Any, timeout: float, version: Optional[int] = None) -> bool:
-        """Gives a key so many seconds to live. Whether it is there."""
+        """Gives a key this many seconds to live. Whether it is there."""
         return self.touch(key, timeout, version)
 
     def persist(self, key: Any, version: Optional[int] = None) -> bool:

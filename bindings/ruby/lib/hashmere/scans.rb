@@ -65,7 +65,7 @@ module Hashmere
 
     # Shows key and value of every key that passes the filter and does what the block returns, as {#update_with} does, each key atomically:
     # stores a String, leaves the key with nil, removes it with {REMOVE}. A key that exists all the while is visited exactly once, beside
-    # writers and growth; the block is called again with a key that another writer changed meanwhile.
+    # writers and growth; the block is called again with a key that another writer changed during its call.
     # @param filter see {Store}
     # @return [Integer] how many keys were stored or removed
     def update_each(**filter)

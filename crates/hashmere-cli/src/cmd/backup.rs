@@ -19,8 +19,8 @@ use std::time::Duration;
 ///
 /// With --every, FILE is a folder that is made if it is missing, and the command goes on until it is ended: it makes a
 /// backup now, unless there is one younger than that, and then one after each interval, named after the store and the
-/// time (UTC), prints its path, and removes all but the last --keep. A backup that fails later is reported, and the next
-/// one is tried in its turn. It may be killed at any time: there are only whole backups.
+/// time (UTC), prints its path, and removes all but the last --keep. A backup that fails later is reported, and the
+/// next one is tried in its turn. It may be killed at any time: there are only whole backups.
 #[derive(Args, Debug)]
 pub struct Backup {
     #[command(flatten)]

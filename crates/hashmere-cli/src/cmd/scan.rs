@@ -128,7 +128,7 @@ impl Scan {
     }
 }
 
-/// Whether so many edits make one of the other: of characters if both are text, else of bytes.
+/// Whether `distance` edits make one of the other: of characters if both are text, else of bytes.
 fn is_similar(one: &[u8], other: &[u8], distance: usize) -> bool {
     let within = |lengths: usize, edits: &dyn Fn() -> usize| lengths <= distance && edits() <= distance;
     match (std::str::from_utf8(one), std::str::from_utf8(other)) {

@@ -30,7 +30,7 @@ fn backup() {
     assert!(s.sh("backup --help").text().contains("at one moment"));
 }
 
-/// The paths that a series prints until it has printed so many.
+/// The first `count` paths that a series prints.
 fn printed(child: &mut Child, count: usize) -> Vec<String> {
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     lines.take(count).map(|line| line.unwrap()).collect()

@@ -56,7 +56,7 @@ impl<'a> Series<'a> {
     fn back_up(&self, now: SystemTime, back_up: &impl Fn(&Path) -> Outcome) -> Outcome {
         let path = self.folder.join(format!("{}-{}.mere", self.name, stamp(now)));
         back_up(&path)?;
-        // Printed when it is there, before others go: whoever reads it may copy them.
+        // Printed when it is there, before old ones go: a process that reads it may copy those.
         print_line(path.to_string_lossy().as_bytes())?;
         let made = self.made()?;
         for (_, old) in made.iter().take(made.len().saturating_sub(self.keep)) {
