@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 const TARGET: &str = "HASHMERE_TEST_SINK";
 const KILLS: u32 = 25;
-const ENTRIES: u64 = 20_000;
+/// The longest that one works before it is killed.
+const LONGEST: Duration = Duration::from_millis(45);
+pub const ENTRIES: u64 = 20_000;
 
 #[test]
 #[ignore = "no test: the other tests start it as the process that they kill"]
@@ -35,12 +37,12 @@ fn command(target: &str) -> Command {
 }
 
 /// Starts and kills; the last one may come to the end. Returns how many were killed at work.
-fn kill_often(target: &str, name: &str) -> u32 {
+pub fn kill_often(target: &str, name: &str, longest: Duration) -> u32 {
     let mut rng = Rng::for_test(name);
     let mut kills = 0;
     for _ in 0..KILLS {
         let mut child = command(target).spawn().unwrap();
-        let end = Instant::now() + Duration::from_micros(8_000 + rng.below(45_000));
+        let end = Instant::now() + Duration::from_micros(8_000 + rng.below(longest.as_micros() as u64));
         while Instant::now() < end && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -54,13 +56,13 @@ fn kill_often(target: &str, name: &str) -> u32 {
 }
 
 /// What is left of the first copies that were killed before they had a position is in front.
-fn behind_last_reset(events: Vec<Event>) -> Vec<Event> {
+pub fn behind_last_reset(events: Vec<Event>) -> Vec<Event> {
     let at = events.iter().rposition(|event| matches!(event, Event::Reset { .. })).unwrap();
     events[at..].to_vec()
 }
 
 #[track_caller]
-fn demand_equal(found: &[Event], expected: &[Event]) {
+pub fn demand_equal(found: &[Event], expected: &[Event]) {
     let differs = found.iter().zip(expected).position(|(a, b)| a != b);
     let at = differs.unwrap_or(found.len().min(expected.len()));
     assert!(
@@ -77,7 +79,7 @@ fn demand_equal(found: &[Event], expected: &[Event]) {
 fn redis_has_everything_once() {
     let server = Server::redis();
     let target = format!("redis://127.0.0.1:{}/feed", server.port);
-    assert!(kill_often(&target, "kill-redis") >= 20);
+    assert!(kill_often(&target, "kill-redis", LONGEST) >= 20);
     let entries = server.redis_entries("feed");
     let found = entries.iter().map(|(_, value)| Event::from_json(value).unwrap()).collect();
     demand_equal(&behind_last_reset(found), &all(ENTRIES));
@@ -87,7 +89,7 @@ fn redis_has_everything_once() {
 fn nats_has_everything_once_and_drops_repetitions() {
     let server = Server::nats();
     let target = format!("nats://127.0.0.1:{}/FEED", server.port);
-    assert!(kill_often(&target, "kill-nats") >= 20);
+    assert!(kill_often(&target, "kill-nats", LONGEST) >= 20);
     let messages = server.nats_messages("FEED");
     let found = messages.iter().map(|(_, _, payload)| Event::from_json(payload).unwrap()).collect();
     let expected: Vec<_> = all(ENTRIES).into_iter().filter(|event| !is_repetition(event)).collect();
@@ -98,7 +100,7 @@ fn nats_has_everything_once_and_drops_repetitions() {
 fn a_folder_has_everything_once() {
     let scratch = Scratch::new("sinks");
     let folder = scratch.path().join("feed");
-    assert!(kill_often(&format!("dir:{}", folder.display()), "kill-dir") >= 20);
+    assert!(kill_often(&format!("dir:{}", folder.display()), "kill-dir", LONGEST) >= 20);
     let mut found = Vec::new();
     let events = read_dir(&folder, |event, _| {
         found.push(event);
