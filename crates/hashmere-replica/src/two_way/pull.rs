@@ -1,6 +1,6 @@
 //! One direction: a side gets what its peer has written, where that is later than what it has.
 
-use super::side::{is_delete, name_of, Becomes, Side};
+use super::side::{is_delete, name_of, Becomes, Drained, Side};
 use super::stamp::Stamp;
 use super::stamped::{Stamped, StampedFeed};
 use crate::error::ReplicaError;
@@ -62,6 +62,8 @@ pub(super) struct Pull {
     done: Option<Token>,
     /// The keys that a first copy has brought.
     copied: Option<Keys>,
+    /// It is to bring back what this side has lost. (Not after a clear: what was written here is gone for good.)
+    restores: bool,
     status: ReplicaStatus,
 }
 
@@ -91,15 +93,16 @@ impl Pull {
         }
         let phase = if done.is_some() { ReplicaPhase::Live } else { ReplicaPhase::Copying };
         let status = ReplicaStatus { phase, pid: Some(std::process::id()), ..Default::default() };
-        Ok(Pull { side, peer: peer(done)?, shown, place, done, copied: None, status })
+        Ok(Pull { side, peer: peer(done)?, shown, place, done, copied: None, restores: true, status })
     }
 
     /// Deals with what there is, some of it; waits for the first event of the peer for as long as this. `false`: there
     /// was nothing.
     pub fn step(&mut self, timeout: Duration) -> Result<bool, ReplicaError> {
-        if self.side.drain()? {
-            // What was deleted here is not known: what the peer has may be that.
-            self.begin_again()?;
+        match self.side.drain()? {
+            Drained::All => {}
+            // The peer may have what was passed over for something later, or for what is not known here any more.
+            drained => self.begin_again(drained == Drained::Lost)?,
         }
         let batch = self.peer.next_batch(timeout)?;
         let is_idle = batch.is_empty() && !matches!(&self.peer, Peer::Local(_, feed) if feed.is_held());
@@ -148,7 +151,9 @@ impl Pull {
         }
     }
 
-    fn begin_again(&mut self) -> Result<(), ReplicaError> {
+    fn begin_again(&mut self, restores: bool) -> Result<(), ReplicaError> {
+        // One that is under way goes on to restore what it restores.
+        self.restores = restores || self.done.is_none() && self.restores;
         self.done = None;
         self.note(None);
         self.peer.rewind(None)
@@ -171,7 +176,9 @@ impl Pull {
                 self.merge(change, stamped.stamp)?;
                 match &mut self.copied {
                     Some(copied) => {
-                        copied.add(&change.key, change.supplied_hash);
+                        if stamped.stamp != Stamp::default() {
+                            copied.add(&change.key, change.supplied_hash);
+                        }
                         self.status.copied += 1;
                     }
                     None => {
@@ -180,18 +187,19 @@ impl Pull {
                     }
                 }
             }
-            Event::Clear { token, .. } => {
-                self.side.delete_those_of(token.site(), |_| false)?;
-                match &mut self.copied {
-                    Some(copied) => copied.forget(),
-                    None => self.done = Some(*token),
+            Event::Clear { token, .. } => match &mut self.copied {
+                // What was read since it comes again; what was there before is not among that at the end.
+                Some(copied) => copied.forget(),
+                None => {
+                    self.side.delete_those_of(token.site(), |_| false)?;
+                    self.done = Some(*token);
                 }
-            }
+            },
             Event::Synced { token } => {
                 if let Some(copied) = &self.copied {
                     self.side.delete_those_of(token.site(), |pair| copied.has(&pair.key, pair.supplied_hash))?;
                 }
-                (self.copied, self.done) = (None, Some(*token));
+                (self.copied, self.done, self.restores) = (None, Some(*token), true);
                 self.status.phase = ReplicaPhase::Live;
             }
             _ => {}
@@ -210,13 +218,26 @@ impl Pull {
         };
         let name = name_of(change);
         // What was written here and comes back. In a first copy it may be what this side has lost.
-        let is_echo = stamp.site == self.side.site && self.copied.is_none();
+        let is_kept = self.copied.is_some() && self.restores || matches!(becomes, Becomes::Deleted { .. });
+        let is_echo = stamp.site == self.side.site && !is_kept;
         loop {
             let found = self.side.find(&name)?;
             if stamp == found.stamp {
                 return self.side.met_again(&name, change, &found);
             }
-            if is_echo || stamp < found.stamp {
+            // What the peer wrote and has no more, for it was cleared: then it has what it says in a first copy.
+            let is_gone_there = self.copied.is_some()
+                && found.metadata.is_some()
+                && found.stamp.site == change.token.site()
+                && stamp < found.stamp;
+            if is_echo && is_gone_there {
+                let becomes = Becomes::Deleted { is_shared: false };
+                if self.side.write(&name, becomes, found.stamp.cleared(), found.metadata.as_ref())? {
+                    return Ok(());
+                }
+                continue;
+            }
+            if is_echo || stamp < found.stamp && !is_gone_there {
                 return Ok(());
             }
             // Each time that it is not as it was found, a writer has changed it.

@@ -36,6 +36,17 @@ pub(super) fn is_delete(change: &Change) -> bool {
     change.operation == Operation::Delete || change.expires_at_ms == Some(LONG_AGO)
 }
 
+/// What is known of a side when its feed has been dealt with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Drained {
+    /// What happened to every key.
+    All,
+    /// The same, and that every key was removed: what was later than the peer's may be gone.
+    Cleared,
+    /// The feed does not reach back: what was deleted is not known.
+    Lost,
+}
+
 #[derive(Debug)]
 pub(super) struct Side {
     store: Store,
@@ -73,10 +84,9 @@ impl Side {
         &self.sidecar
     }
 
-    /// Deals with all that happened here. `true`: the feed does not reach back to where it was read last, so what was
-    /// deleted since is not known.
-    pub fn drain(&mut self) -> Result<bool, ReplicaError> {
-        let is_lost = self.drain_all().inspect_err(|_| {
+    /// Deals with all that happened here.
+    pub fn drain(&mut self) -> Result<Drained, ReplicaError> {
+        let drained = self.drain_all().inspect_err(|_| {
             // What was taken from the feed comes again.
             if let Ok(feed) = follow(&self.store, self.progress.read().done.map_or(FeedStart::Now, FeedStart::At)) {
                 self.feed = feed;
@@ -85,22 +95,26 @@ impl Side {
         if hashmere_feed::info(&self.store).is_some_and(|info| info.oldest > self.pruned_at) {
             self.prune()?;
         }
-        Ok(is_lost)
+        Ok(drained)
     }
 
-    fn drain_all(&mut self) -> Result<bool, ReplicaError> {
+    fn drain_all(&mut self) -> Result<Drained, ReplicaError> {
+        let mut drained = Drained::All;
         loop {
             let events = self.feed.next_batch(EVENTS, Duration::ZERO).at(&self.store)?;
             if events.is_empty() {
-                return Ok(false);
+                return Ok(drained);
             }
             for event in &events {
                 match event {
                     Event::Change(change) => self.met(change)?,
-                    Event::Clear { .. } => self.was_cleared()?,
+                    Event::Clear { .. } => {
+                        self.was_cleared()?;
+                        drained = Drained::Cleared;
+                    }
                     Event::Reset { .. } => {
                         self.feed = follow(&self.store, FeedStart::Now)?;
-                        return Ok(true);
+                        return Ok(Drained::Lost);
                     }
                     _ => {}
                 }
@@ -134,7 +148,9 @@ impl Side {
             None if entry.is_tombstone && entry.stamp >= stamp => Ok(()),
             None => {
                 let position = change.token.position();
-                let tombstone = Entry { stamp, applied: stamp.version, is_tombstone: true, position, ..Entry::default() };
+                // What was applied beside this delete and is gone has events still: they are older than this entry.
+                let applied = stamp.version.max(entry.applied);
+                let tombstone = Entry { stamp, applied, is_tombstone: true, position, ..Entry::default() };
                 self.sidecar.put(&name, &tombstone)
             }
             // What is there now was applied beside this delete, before it was known, and lost against it.

@@ -114,6 +114,10 @@ impl StampedFeed {
     fn read_deletes(&mut self, token: Token, from: Cursor) -> Result<(), ReplicaError> {
         let (deletes, next) = self.sidecar.tombstones(from)?;
         for (name, stamp) in deletes {
+            // One that was written again since was read, or is about to come.
+            if self.store.metadata(name.key()).at(&self.store)?.is_some() {
+                continue;
+            }
             let mut change = Change::new(Operation::Delete, name.key, Version(stamp.version), token.before_synced());
             (change.supplied_hash, change.ts_ms) = (name.hash, clock::now_ms());
             self.ready.push_back(Stamped { stamp, event: Event::Change(change) });
