@@ -5,6 +5,9 @@ use crate::error::WriteError;
 use crate::fork_handle::SharedEngine;
 use crate::types::{Attributes, Item, Metadata, Stored, Ttl};
 
+/// The mark of a value that a replicator between two sites applied. It is none of a front end's.
+pub const APPLIED: u32 = 1 << 5;
+
 impl SharedEngine {
     /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`:
     /// another writer changed it.
@@ -23,8 +26,23 @@ impl SharedEngine {
         marks: u32,
         seen: Option<&Metadata>,
     ) -> Result<Option<Stored>, WriteError> {
+        self.set_marked_as((key, None), value, attributes, marks, seen)
+    }
+
+    /// The same for a key and the hash that was supplied with it.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn set_marked_as(
+        &self,
+        (key, supplied): (&[u8], Option<u64>),
+        value: &[u8],
+        attributes: Attributes,
+        marks: u32,
+        seen: Option<&Metadata>,
+    ) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
-        let kh = engine.hash(key);
+        let kh = supplied.map_or_else(|| engine.hash(key), |hash| engine.supplied(hash));
         let mut writer = engine.writer_for(key, kh)?;
         engine.store_marked(&mut writer, (key, kh), value, (attributes, marks), seen, false)
     }

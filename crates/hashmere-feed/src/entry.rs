@@ -29,8 +29,8 @@ pub(crate) fn change_of(
         version: Version(change.head.version),
         value,
         value_len: change.head.value_len,
-        // Marks are the front end's.
         flags: change.head.flags as u32,
+        marks: (change.head.flags >> 32) as u32,
         expires_at_ms: change.head.expires,
         origin: head.origin,
         ts_ms: head.ts_ms,
@@ -49,6 +49,7 @@ pub(crate) fn read_of(pair: Pair, with_value: bool, ts_ms: u64, token: Token) ->
         value_len: pair.metadata.value_len as u32,
         value: if with_value { Value::Bytes(pair.value) } else { Value::NotKept },
         flags: pair.metadata.flags,
+        marks: pair.metadata.marks,
         expires_at_ms: pair.metadata.expires_at_ms,
         origin: 0,
         ts_ms,

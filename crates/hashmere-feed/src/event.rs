@@ -146,6 +146,8 @@ pub struct Change {
     pub value_len: u32,
     /// The caller's flags.
     pub flags: u32,
+    /// What front ends and replicators noted of the value. It is not in the envelope.
+    pub marks: u32,
     /// Wall clock of its expiry, in milliseconds since 1970; `None`: never.
     pub expires_at_ms: Option<u64>,
     /// What the handle that made the change was opened as ([`origin`](hashmere_engine::Options::origin)); 0: nothing.
@@ -170,6 +172,7 @@ impl Change {
             value: Value::Absent,
             value_len: 0,
             flags: 0,
+            marks: 0,
             expires_at_ms: None,
             origin: 0,
             ts_ms: 0,

@@ -9,7 +9,7 @@ use crate::entry::{change_of, read_of};
 use crate::error::FeedError;
 use crate::event::{Change, Event, ResetReason, Value};
 use crate::options::{FeedOptions, FeedStart};
-use crate::token::Token;
+use crate::token::{Token, ALL_READ};
 use hashmere::{Cursor, Filter, Item, Key, Store};
 use hashmere_engine::{FeedInfo, FeedStep, SharedEngine, StoreHandle};
 use hashmere_format::feed::{bit, decode, Decoded, EntryHead};
@@ -37,9 +37,6 @@ enum Phase {
     /// It follows.
     Live,
 }
-
-/// What a token has in place of a cursor when all keys are read and *synced* has not come yet.
-const ALL_READ: u64 = u64::MAX;
 
 /// A consumer of a store's changes.
 ///

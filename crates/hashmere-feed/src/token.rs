@@ -4,6 +4,9 @@ use crate::digits::number;
 use std::fmt;
 use std::str::FromStr;
 
+/// What a token has in place of a cursor when all keys are read and *synced* has not come yet.
+pub(crate) const ALL_READ: u64 = u64::MAX;
+
 /// Where a consumer resumes. Its text has no spaces and at most 160 bytes:
 /// `hm1-UUID-FEED-GENERATION-POSITION`, during a first copy with `-CURSOR` behind it; numbers are decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +33,23 @@ impl Token {
     /// Whether the first copy is still under way.
     pub fn is_copying(&self) -> bool {
         self.cursor.is_some()
+    }
+
+    /// The same place before the end of a first copy: who resumes there gets *synced* again.
+    pub fn before_synced(self) -> Token {
+        Token { cursor: Some(ALL_READ), ..self }
+    }
+
+    /// Whether it is of the same feed as another one, and not before it.
+    pub fn is_as_far_as(&self, other: &Token) -> bool {
+        (self.store, self.feed) == (other.store, other.feed)
+            && self.position >= other.position
+            && self.generation >= other.generation
+    }
+
+    /// The first word of the store's UUID, which names it in stamps.
+    pub fn site(&self) -> u64 {
+        self.store[0]
     }
 
     /// UUID of the store, as it is written.

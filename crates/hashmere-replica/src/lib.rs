@@ -8,6 +8,7 @@
 mod apply;
 mod error;
 mod file;
+mod keys;
 mod one_way;
 mod place;
 mod source;
@@ -20,4 +21,4 @@ pub use one_way::{Replicator, ORIGIN};
 pub use place::{peek_status, status};
 pub use source::Served;
 pub use status::{ReplicaPhase, ReplicaStatus};
-pub use two_way::TwoWay;
+pub use two_way::{BadStamp, Stamp, Stamped, StampedFeed, TwoWay};

@@ -11,7 +11,10 @@ use hashmere_format::region::kind;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
+/// Of a copy: where its source is followed; of a sidecar: where its store is.
 const NAME: &[u8] = b"replica";
+/// Of a sidecar: where the peer of its store is followed.
+const PEER: &[u8] = b"peer";
 const BYTES: u64 = 2048;
 const FORMAT: u64 = 1;
 
@@ -49,8 +52,8 @@ pub(crate) struct Place {
     me: ClientId,
 }
 
-fn open(store: &Store) -> Result<Option<Region>, WriteError> {
-    Ok(store.shared().open_region(kind::REPLICA, NAME)?.filter(|region| region.len() >= BYTES))
+fn open(store: &Store, name: &[u8]) -> Result<Option<Region>, WriteError> {
+    Ok(store.shared().open_region(kind::REPLICA, name)?.filter(|region| region.len() >= BYTES))
 }
 
 fn owner(region: &Region) -> Option<ClientId> {
@@ -66,7 +69,7 @@ pub fn status(replica: &Store) -> Result<Option<ReplicaStatus>, ReplicaError> {
 }
 
 fn status_of(store: &Store) -> Result<Option<ReplicaStatus>, WriteError> {
-    let Some(region) = open(store)? else { return Ok(None) };
+    let Some(region) = open(store, NAME)? else { return Ok(None) };
     let shared = store.shared();
     let mut pid = None;
     if let Some(owner) = owner(&region) {
@@ -105,15 +108,50 @@ fn status_at<M: Mem>(mem: &M, base: u64, pid: Option<u32>) -> ReplicaStatus {
     }
 }
 
+fn turn<M: Mem>(mem: &M, base: u64) -> u64 {
+    // SYNC(replica): pairs with the store of the process that wrote the record; what it leads to is complete.
+    mem.load(base + at::TURN, Ordering::Acquire)
+}
+
+fn token<M: Mem>(mem: &M, at: u64) -> Option<Token> {
+    let len = mem.load(at, Ordering::Relaxed).min(TOKEN_MAX);
+    let mut text = vec![0; len as usize];
+    mem.read(at + 8, &mut text);
+    std::str::from_utf8(&text).ok()?.parse().ok()
+}
+
+/// What is applied, read by a process that may have the store open read-only. `None` as well while it is written.
+pub(crate) fn peek_done(store: &Store) -> Option<Token> {
+    let seen = store.shared().peek_region(kind::REPLICA, NAME, |mem, base, len| {
+        if len < BYTES {
+            return None;
+        }
+        let before = turn(mem, base);
+        let done = token(mem, base + at::RECORDS + (before & 1) * at::APART);
+        // The record is written anew two turns later.
+        done.filter(|_| turn(mem, base) == before)
+    });
+    seen.flatten()
+}
+
 impl Place {
     /// Takes the place of a store for this process, making it if it is not there.
     pub fn take(store: &Store) -> Result<Place, ReplicaError> {
+        Place::take_named(store, NAME)
+    }
+
+    /// That of a sidecar for the peer of its store.
+    pub fn take_peer(sidecar: &Store) -> Result<Place, ReplicaError> {
+        Place::take_named(sidecar, PEER)
+    }
+
+    fn take_named(store: &Store, name: &[u8]) -> Result<Place, ReplicaError> {
         let shared = store.shared();
         let region = loop {
-            if let Some(region) = open(store).at(store)? {
+            if let Some(region) = open(store, name).at(store)? {
                 break region;
             }
-            let made = shared.create_region(kind::REPLICA, NAME, BYTES, |mem, at| {
+            let made = shared.create_region(kind::REPLICA, name, BYTES, |mem, at| {
                 mem.zero(at, BYTES);
                 mem.store(at + at::FORMAT, FORMAT, Ordering::Relaxed);
             });
@@ -145,22 +183,14 @@ impl Place {
     }
 
     fn turn(&self) -> u64 {
-        // SYNC(replica): pairs with the store of the process that wrote the record; what it leads to is complete.
-        self.region.mem().load(self.word(at::TURN), Ordering::Acquire)
+        turn(self.region.mem(), self.region.offset())
     }
 
     /// The record that counts.
     pub fn read(&self) -> Record {
+        let token = |at| token(self.region.mem(), self.word(at));
         let at = at::RECORDS + (self.turn() & 1) * at::APART;
-        Record { done: self.token(at), next: self.token(at + at::TOKEN) }
-    }
-
-    fn token(&self, at: u64) -> Option<Token> {
-        let mem = self.region.mem();
-        let len = mem.load(self.word(at), Ordering::Relaxed).min(TOKEN_MAX);
-        let mut text = vec![0; len as usize];
-        mem.read(self.word(at + 8), &mut text);
-        std::str::from_utf8(&text).ok()?.parse().ok()
+        Record { done: token(at), next: token(at + at::TOKEN) }
     }
 
     /// Makes this the record that counts.

@@ -106,12 +106,17 @@ impl Connection {
 
     /// The next `len` bytes, and passes over the end of line behind them.
     pub fn block(&mut self, len: usize) -> io::Result<&[u8]> {
-        while self.buffer.len() - self.taken < len + 2 {
+        self.bytes(len + 2).map(|bytes| &bytes[..len])
+    }
+
+    /// The next `len` bytes.
+    pub fn bytes(&mut self, len: usize) -> io::Result<&[u8]> {
+        while self.buffer.len() - self.taken < len {
             self.fill().map_err(timed_out)?;
         }
         let start = self.taken;
-        self.taken += len + 2;
-        Ok(&self.buffer[start..start + len])
+        self.taken += len;
+        Ok(&self.buffer[start..self.taken])
     }
 
     fn socket(&self) -> &TcpStream {

@@ -1,6 +1,7 @@
 //! The addresses of sinks, as `--to` takes them.
 
 use crate::dir::DirSink;
+use crate::kafka::{KafkaOptions, KafkaSink};
 use crate::nats::{NatsKind, NatsOptions, NatsSink};
 use crate::redis::{RedisOptions, RedisSink};
 use crate::sink::Sink;
@@ -14,7 +15,8 @@ use std::str::FromStr;
 /// - `nats://[USER:PASSWORD@]HOST[:PORT]/STREAM[?max_bytes=N&max_len=N&replicas=N]`
 /// - `nats-kv://[USER:PASSWORD@]HOST[:PORT]/BUCKET[?replicas=N]`
 /// - `redis://[USER:PASSWORD@]HOST[:PORT]/STREAM[?db=N&max_len=N]`, also `valkey://`
-/// - with TLS: `tls://`, `tls-kv://`, `rediss://` and `valkeys://`, with `ca=FILE` of the authorities that may have
+/// - `kafka://[USER:PASSWORD@]HOST[:PORT]/TOPIC[?partitions=N&replicas=N]`
+/// - with TLS: `tls://`, `tls-kv://`, `rediss://`, `valkeys://` and `kafkas://`, with `ca=FILE` of the authorities that may have
 ///   signed the server's certificate, and `cert=FILE&key=FILE` to show one
 /// - `dir:PATH`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub enum Target {
     Nats(NatsOptions),
     /// A stream of Redis or Valkey.
     Redis(RedisOptions),
+    /// A topic of Kafka.
+    Kafka(KafkaOptions),
     /// A feed directory.
     Dir(PathBuf),
 }
@@ -34,6 +38,7 @@ impl Target {
         match self {
             Target::Nats(options) => Box::new(NatsSink::new(options)),
             Target::Redis(options) => Box::new(RedisSink::new(options)),
+            Target::Kafka(options) => Box::new(KafkaSink::new(options)),
             Target::Dir(path) => Box::new(DirSink::new(path)),
         }
     }
@@ -62,7 +67,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Target, BadTarget> {
         parse(text).map_err(|why| {
             BadTarget(format!(
-                "{why}; write nats://HOST/STREAM, nats-kv://HOST/BUCKET, redis://HOST/STREAM or dir:PATH"
+                "{why}; write nats://HOST/STREAM, nats-kv://HOST/BUCKET, redis://HOST/STREAM, kafka://HOST/TOPIC or dir:PATH"
             ))
         })
     }
@@ -87,7 +92,7 @@ fn parse(text: &str) -> Result<Target, String> {
     };
     let mut query = Query::new(query)?;
     let tls = match scheme {
-        "tls" | "tls-kv" | "rediss" | "valkeys" => Some(query.tls()?),
+        "tls" | "tls-kv" | "rediss" | "valkeys" | "kafkas" => Some(query.tls()?),
         _ => None,
     };
     let target = match scheme {
@@ -127,6 +132,20 @@ fn parse(text: &str) -> Result<Target, String> {
                 max_len: query.number("max_len")?,
                 tls,
             })
+        }
+        "kafka" | "kafkas" => {
+            let (host, port) = host_and_port(place, 9092)?;
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+            if name.is_empty() || name.len() > 200 || !name.chars().all(is_plain) {
+                return Err(format!("`{name}` is no topic: up to 200 letters, digits, `.`, `_` and `-`"));
+            }
+            let replicas = query.number("replicas")?.map(|replicas| replicas as u32);
+            let partitions = query.number("partitions")?.unwrap_or(1);
+            if !(1..=10_000).contains(&partitions) {
+                return Err(format!("`partitions={partitions}` is not from 1 to 10000"));
+            }
+            let partitions = partitions as u32;
+            Target::Kafka(KafkaOptions { host, port, user, password, topic: name, partitions, replicas, tls })
         }
         _ => return Err(format!("there is no sink `{scheme}`")),
     };
@@ -233,6 +252,17 @@ mod tests {
             ..RedisOptions::default()
         };
         assert_eq!("redis://:p@h/a%20b?db=2&max_len=9".parse(), Ok(Target::Redis(redis)));
+        let kafka = KafkaOptions {
+            host: "h".into(),
+            port: 9092,
+            user: Some("u".into()),
+            password: Some("p".into()),
+            topic: "a.b".into(),
+            partitions: 3,
+            replicas: Some(2),
+            tls: None,
+        };
+        assert_eq!("kafka://u:p@h/a.b?partitions=3&replicas=2".parse(), Ok(Target::Kafka(kafka)));
         assert_eq!("dir:a/b".parse(), Ok(Target::Dir("a/b".into())));
         let tls = ClientTls { authorities: "a b".into(), identity: Some(("c".into(), "k".into())) };
         let secured = RedisOptions {
@@ -257,6 +287,9 @@ mod tests {
             ("redis:///s", "host"),
             ("redis://h/s?len=1", "len"),
             ("nats-kv://h/s?max_len=1", "max_len"),
+            ("kafka://h/a%20b", "no topic"),
+            ("kafka://h/a?partitions=0", "partitions"),
+            ("kafkas://h/a", "ca=FILE"),
             ("redis://h/%4", "hexadecimal"),
             ("http://h/s", "http"),
             ("tls://h/s", "ca=FILE"),

@@ -7,13 +7,15 @@ use crate::output::{print_line, Output};
 use crate::text;
 use clap::{Args, ValueHint};
 use hashmere::{OpenError, Options, Store};
-use hashmere_replica::{status, ReplicaStatus, Replicator, Served, TwoWay, ORIGIN};
+use hashmere_replica::{status, ReplicaError, ReplicaStatus, Replicator, Served, TwoWay, ORIGIN};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The longest sleep: status and source are looked at this often.
 const PULSE: Duration = Duration::from_millis(100);
+/// The same with `--once`: a server may have to be waited for, a file not.
+const ONCE: Duration = Duration::from_millis(5);
 
 /// Make a store a copy of another one, and keep it one: first every key, then every change.
 ///
@@ -32,10 +34,14 @@ pub struct Replicate {
     /// Print how far a copy is, and end
     #[arg(long, conflicts_with_all = ["to", "once"])]
     status: bool,
-    /// Both stores are written to: the last writer of a key wins, on both sides. What is remembered of each key lies
-    /// beside them, in files that end in .sidecar
+    /// Both stores are written to: the last writer of a key wins, on both sides. Where FROM is served, the other
+    /// direction is a second command beside it. What is remembered of each key lies in a file beside its store that
+    /// ends in .sidecar
     #[arg(long, conflicts_with = "status")]
     two_way: bool,
+    /// The origin that what is applied has in the change feed (default 1380274252, which is REPL in ASCII)
+    #[arg(long, value_name = "NUMBER", conflicts_with = "status")]
+    origin: Option<u32>,
     /// End when every change that was there is applied
     #[arg(long)]
     once: bool,
@@ -43,7 +49,7 @@ pub struct Replicate {
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size, default_value = "64M")]
     source_feed: u64,
     /// With tls://: the authorities of the server's certificate, or that certificate, PEM
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["status", "two_way"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "status")]
     ca: Option<PathBuf>,
     /// With tls://: a certificate to show to the server, PEM
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires_all = ["ca", "key"])]
@@ -52,7 +58,7 @@ pub struct Replicate {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cert")]
     key: Option<PathBuf>,
     /// File with a line name:password, where the server wants to be authenticated to
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["status", "two_way"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "status")]
     account: Option<PathBuf>,
     /// Print a line this often: 500ms, 10s (default 1s; with --once: one at the end)
     #[arg(long, value_name = "TIME", value_parser = text::parse_duration)]
@@ -67,25 +73,18 @@ pub struct Replicate {
 impl Replicate {
     /// Runs it.
     pub fn run(self, quiet: bool) -> Outcome {
-        let options = || Options::new().on_recovery(show_rebuild);
-        let served = self.served()?;
-        let Some(to) = &self.to else { return self.print_status(&options().create(false).open(&self.from)?) };
-        if self.two_way {
-            return self.both(options(), to, quiet);
-        }
-        let target = |options: Options| self.create.added_to(options).origin(ORIGIN).open(to);
-        let mut replicator = match &served {
-            Some(served) => Replicator::open_served(served, &target(options())?)?,
-            None => Replicator::open(&self.source(options())?, &target(options())?)?,
+        let Some(to) = &self.to else {
+            self.served()?;
+            return self.print_status(&options().create(false).open(&self.from)?);
         };
+        let mut following = self.start(to)?;
         let mut trouble = None;
         let every = self.every.unwrap_or(Duration::from_secs(1));
         let mut shown: Option<Instant> = None;
         loop {
-            let timeout = if self.once && served.is_none() { Duration::ZERO } else { PULSE };
-            let is_idle = !replicator.step(timeout)?;
-            if trouble.as_deref() != replicator.trouble() {
-                trouble = replicator.trouble().map(str::to_owned);
+            let is_idle = !following.step(if self.once { ONCE } else { PULSE })?;
+            if trouble.as_deref() != following.trouble() {
+                trouble = following.trouble().map(str::to_owned);
                 let text = trouble.as_deref().unwrap_or("followed again");
                 let text = format!("{}: {text}", self.from.display());
                 if trouble.is_some() && self.once {
@@ -93,15 +92,17 @@ impl Replicate {
                 }
                 eprintln!("hashmere replicate: {text}");
             }
-            let is_done = self.once && is_idle && replicator.is_caught_up();
+            let is_done = self.once && is_idle && following.is_caught_up();
             if !quiet && (is_done || !self.once && shown.is_none_or(|shown| shown.elapsed() >= every)) {
-                print_line(self.line(&replicator.status()))?;
+                for status in following.status() {
+                    print_line(self.line(&status))?;
+                }
                 shown = Some(Instant::now());
             }
             if is_done {
                 return Ok(());
             }
-            if is_idle && replicator.is_source_replaced() {
+            if is_idle && following.is_source_replaced() {
                 let text = format!(
                     "{}: the store was removed or replaced while it was followed; start again to follow the new one",
                     self.from.display()
@@ -109,6 +110,26 @@ impl Replicate {
                 return Err(Failure::error(code::IO, text));
             }
         }
+    }
+
+    fn start(&self, to: &Path) -> Result<Following, Failure> {
+        let served = self.served()?;
+        let origin = self.origin.unwrap_or(ORIGIN);
+        let target = || self.create.added_to(options()).origin(origin).open(to);
+        if self.two_way {
+            let to = target()?;
+            hashmere_feed::enable(&to, self.source_feed, true)?;
+            let Some(served) = served else {
+                let from = options().origin(origin).create(false).open(&self.from)?;
+                hashmere_feed::enable(&from, self.source_feed, true)?;
+                return Ok(Following::TwoWay(TwoWay::open(&from, &to)?));
+            };
+            return Ok(Following::TwoWay(TwoWay::open_served(&served, &to)?));
+        }
+        Ok(Following::OneWay(match &served {
+            Some(served) => Replicator::open_served(served, &target()?)?,
+            None => Replicator::open(&self.source(options())?, &target()?)?,
+        }))
     }
 
     /// FROM, if it is the address of a server.
@@ -124,9 +145,6 @@ impl Replicate {
         if self.status {
             return usage("--status reads a copy of this machine; name that");
         }
-        if self.two_way {
-            return usage("--two-way needs two stores of this machine; a store that is served is followed one way");
-        }
         let mut served = Served::parse(address)?;
         if let Some(file) = &self.ca {
             served = served.authorities(file);
@@ -138,30 +156,6 @@ impl Replicate {
             served = served.account(file)?;
         }
         Ok(Some(served))
-    }
-
-    fn both(&self, options: Options, to: &Path, quiet: bool) -> Outcome {
-        let options = options.origin(ORIGIN);
-        let a = options.clone().create(false).open(&self.from)?;
-        let b = self.create.added_to(options).open(to)?;
-        for store in [&a, &b] {
-            hashmere_feed::enable(store, self.source_feed, false)?;
-        }
-        let mut two_way = TwoWay::open(&a, &b)?;
-        let every = self.every.unwrap_or(Duration::from_secs(1));
-        let mut shown: Option<Instant> = None;
-        loop {
-            let is_done = !two_way.step(if self.once { Duration::ZERO } else { PULSE / 5 })? && self.once;
-            if !quiet && (is_done || !self.once && shown.is_none_or(|shown| shown.elapsed() >= every)) {
-                for status in two_way.status() {
-                    print_line(self.line(&status))?;
-                }
-                shown = Some(Instant::now());
-            }
-            if is_done {
-                return Ok(());
-            }
-        }
     }
 
     /// Opens the source for writing, so that its writers wake this process; read-only where that is not allowed and
@@ -207,6 +201,53 @@ impl Replicate {
             status.copied,
             status.changes
         )
+    }
+}
+
+fn options() -> Options {
+    Options::new().on_recovery(show_rebuild)
+}
+
+/// What runs.
+enum Following {
+    OneWay(Replicator),
+    TwoWay(TwoWay),
+}
+
+impl Following {
+    fn step(&mut self, timeout: Duration) -> Result<bool, ReplicaError> {
+        match self {
+            Following::OneWay(replicator) => replicator.step(timeout),
+            Following::TwoWay(two_way) => two_way.step(timeout),
+        }
+    }
+
+    fn trouble(&self) -> Option<&str> {
+        match self {
+            Following::OneWay(replicator) => replicator.trouble(),
+            Following::TwoWay(two_way) => two_way.trouble(),
+        }
+    }
+
+    fn is_caught_up(&mut self) -> bool {
+        match self {
+            Following::OneWay(replicator) => replicator.is_caught_up(),
+            Following::TwoWay(two_way) => two_way.is_caught_up(),
+        }
+    }
+
+    fn status(&self) -> Vec<ReplicaStatus> {
+        match self {
+            Following::OneWay(replicator) => vec![replicator.status()],
+            Following::TwoWay(two_way) => two_way.status(),
+        }
+    }
+
+    fn is_source_replaced(&self) -> bool {
+        match self {
+            Following::OneWay(replicator) => replicator.is_source_replaced(),
+            Following::TwoWay(_) => false,
+        }
     }
 }
 

@@ -189,7 +189,6 @@ fn who_may_not_follow_is_told_why() {
     }
     fails(&site, &["tcp://127.0.0.1:0", "to"], "E88");
     fails(&site, &[&tcp.replace("tcp", "tls"), "to"], "--ca");
-    fails(&site, &[&tcp, "to", "--two-way"], "one way");
     std::fs::write(&mine, "# who\nada:se cret:more\n").unwrap();
     let output = site.follow(&[&tcp, "to", "--once", "--account", mine.to_str().unwrap()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

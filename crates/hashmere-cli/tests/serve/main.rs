@@ -7,3 +7,4 @@ mod service;
 mod site;
 mod start;
 mod support;
+mod two_way;

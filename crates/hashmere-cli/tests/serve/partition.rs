@@ -1,13 +1,18 @@
 //! Promise: a replica on another machine comes to be equal again however the network between them failed: frames that
 //! vanish for a moment, or for longer than either side waits, while the source is written to and its server is killed.
-//! Catches: a link that is dead and not noticed, a place that a lost stream left wrong.
+//! So do two sites that are both written to meanwhile, with clocks that are hours apart.
+//! Catches: a link that is dead and not noticed, a place that a lost stream left wrong, a clock that decides whether two
+//! sites become equal.
 //!
 //! The machines are network namespaces with a pair of virtual Ethernet devices between them. Where those are not
 //! permitted, the test says so and is skipped.
 
 use crate::site::{all, assert_equal, Process, Site};
+use crate::two_way::become_equal;
 use hashmere_replica::status;
 use hashmere_testkit::procs::LIMIT;
+use hashmere_testkit::rng::Rng;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,8 +26,8 @@ fn ip(arguments: &[&str]) -> bool {
 
 impl Machines {
     /// `None`, with a message: namespaces are not permitted here.
-    fn new() -> Option<Machines> {
-        let machines = Machines(format!("hm{}", std::process::id()));
+    fn new(name: &str) -> Option<Machines> {
+        let machines = Machines(format!("hm{name}{}", std::process::id()));
         let [a, b] = machines.names();
         let made = ip(&["netns", "add", &a])
             && ip(&["netns", "add", &b])
@@ -47,10 +52,11 @@ impl Machines {
         let mut inside = Command::new("ip");
         inside.args(["netns", "exec", &self.names()[machine]]).arg(command.get_program()).args(command.get_args());
         inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        inside.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         inside
     }
 
-    /// Pulls the cable out of the copy's machine, or puts it in.
+    /// Pulls the cable out of the second machine, or puts it in.
     fn connect(&self, is_connected: bool) {
         let state = if is_connected { "up" } else { "down" };
         assert!(ip(&["-n", &self.names()[1], "link", "set", "hm0", state]));
@@ -67,7 +73,7 @@ impl Drop for Machines {
 
 #[test]
 fn equal_after_partitions() {
-    let Some(machines) = Machines::new() else { return };
+    let Some(machines) = Machines::new("one") else { return };
     let site = Site::new(8 << 20);
     let serve = || {
         let command =
@@ -120,4 +126,86 @@ fn equal_after_partitions() {
     machines.connect(true);
     arrives("after a long one");
     drop((follower, server));
+}
+
+/// A library that makes the wall clock of a process wrong by `HASHMERE_TEST_CLOCK` seconds, if a C compiler is here.
+fn wrong_clock(site: &Site) -> Option<PathBuf> {
+    let (source, library) = (site.path("clock.c"), site.path("clock.so"));
+    let text = r#"
+        #define _GNU_SOURCE
+        #include <stdlib.h>
+        #include <sys/syscall.h>
+        #include <time.h>
+        #include <unistd.h>
+        int clock_gettime(clockid_t clock, struct timespec *time) {
+            int result = syscall(SYS_clock_gettime, clock, time);
+            if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) {
+                const char *wrong = getenv("HASHMERE_TEST_CLOCK");
+                time->tv_sec += wrong ? atol(wrong) : 0;
+            }
+            return result;
+        }
+    "#;
+    std::fs::write(&source, text).unwrap();
+    let mut compiler = Command::new(std::env::var("CC").unwrap_or("cc".into()));
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
+    let is_made = compiler.status().is_ok_and(|status| status.success());
+    if !is_made {
+        println!("skipped: there is no C compiler for a clock that is wrong");
+    }
+    is_made.then_some(library)
+}
+
+#[test]
+fn two_sites_are_equal_after_partitions_with_clocks_hours_apart() {
+    let Some(machines) = Machines::new("two") else { return };
+    let mut rng = Rng::for_test("two-sites-partitions");
+    let site = Site::new(8 << 20);
+    let Some(clock) = wrong_clock(&site) else { return };
+    hashmere_feed::enable(&site.to, 8 << 20, true).unwrap();
+    let stores = [&site.from, &site.to];
+    let (names, addresses) = (["from", "to"], ["10.77.0.1", "10.77.0.2"]);
+    // The second machine is five hours ahead.
+    let on = |n: usize, command: &mut Command| {
+        command.env("LD_PRELOAD", &clock).env("HASHMERE_TEST_CLOCK", ["0", "18000"][n]);
+        machines.on(n, command)
+    };
+    let serve = |n: usize| {
+        let mut command =
+            site.command(&["serve", names[n], "-p", "11211", "-l", addresses[n], "-t", "1", "--feed", "1m", "-q"]);
+        Process(on(n, &mut command).spawn().unwrap())
+    };
+    let pull = |n: usize| {
+        let peer = format!("tcp://{}", addresses[1 - n]);
+        Process(on(n, &mut site.follow(&[&peer, names[n], "--two-way", "-q"])).spawn().unwrap())
+    };
+    let (mut servers, mut pulls) = ([0, 1].map(serve), [0, 1].map(pull));
+    for round in 0..4 {
+        machines.connect(round == 0);
+        let mut writers = [0, 1].map(|n| {
+            let mut command = on(n, &mut site.writer_command(stores[n], &mut rng));
+            Process(command.stdin(Stdio::piped()).spawn().unwrap())
+        });
+        let before = stores.map(|store| hashmere_feed::info(store).unwrap().position);
+        let deadline = Instant::now() + LIMIT;
+        while (0..2).any(|n| hashmere_feed::info(stores[n]).unwrap().position < before[n] + 1000) {
+            assert!(Instant::now() < deadline, "the writers do not write");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if round > 1 {
+            let n = rng.index(2);
+            servers[n].kill();
+            pulls[1 - n].kill();
+            (servers[n], pulls[1 - n]) = (serve(n), pull(1 - n));
+        }
+        for writer in &mut writers {
+            drop(writer.0.stdin.take());
+            assert!(writer.ended().success(), "the writer failed");
+        }
+        machines.connect(true);
+        become_equal(stores, &format!("after partition {round}"));
+    }
+    let newest = |n: usize| stores[n].iter().map(|pair| pair.unwrap().metadata.version.0).max().unwrap();
+    println!("newest versions: {} and {}", newest(0), newest(1));
+    drop((servers, pulls));
 }

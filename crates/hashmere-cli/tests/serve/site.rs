@@ -102,8 +102,13 @@ impl Site {
 
     /// Serves it, on this Unix socket too.
     pub fn serve(&self, arguments: &[&str]) -> Server {
-        let socket = self.path("sock");
-        let mut all = vec!["serve", "from", "-p", "-1", "-l", "127.0.0.1", "-t", "2", "-s", socket.to_str().unwrap()];
+        self.serve_store("from", "sock", arguments)
+    }
+
+    /// Serves one of the stores, on the Unix socket of this name too.
+    pub fn serve_store(&self, store: &str, socket: &str, arguments: &[&str]) -> Server {
+        let socket = self.path(socket);
+        let mut all = vec!["serve", store, "-p", "-1", "-l", "127.0.0.1", "-t", "2", "-s", socket.to_str().unwrap()];
         all.extend(arguments);
         Server::spawn(&mut self.command(&all))
     }
@@ -119,10 +124,19 @@ impl Site {
     }
 
     pub fn writer(&self, rng: &mut Rng) -> Process {
+        self.writer_of(&self.from, rng)
+    }
+
+    pub fn writer_of(&self, store: &Store, rng: &mut Rng) -> Process {
+        Process(self.writer_command(store, rng).spawn().unwrap())
+    }
+
+    pub fn writer_command(&self, store: &Store, rng: &mut Rng) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "site::writer", "--include-ignored", "--nocapture", "--quiet"]);
-        command.env(WRITER, format!("{}\n{}", self.from.path().display(), rng.word()));
-        Process(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
+        command.env(WRITER, format!("{}\n{}", store.path().display(), rng.word()));
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        command
     }
 
     /// Brings the copy up to the store, which rests.

@@ -1,12 +1,13 @@
 //! The lines of a stream. `docs/internals/protocol.md` describes them.
 
+use crate::two_way::{Stamp, Stamped};
 use hashmere_feed::{Event, Token};
 
 /// A line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Something happened.
-    Event(Event),
+    /// Something happened; without a stamp in front, its stamp is the default one.
+    Event(Stamped),
     /// Everything before the token was sent.
     Beat(Beat),
     /// The server ends the stream, and says why.
@@ -29,13 +30,24 @@ impl Line {
     /// Reads one, without its end; the error is what is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Line, String> {
         if line.starts_with(b"{") {
-            return Event::from_json(line).map(Line::Event).map_err(|error| error.to_string());
+            return event(Stamp::default(), line);
+        }
+        if let Some(rest) = line.strip_prefix(b"STAMP ") {
+            let at = rest.iter().position(|byte| *byte == b'{').unwrap_or(rest.len());
+            let text = std::str::from_utf8(&rest[..at]).ok().and_then(|text| text.strip_suffix(' '));
+            let stamp = text.and_then(|text| text.parse().ok());
+            return event(stamp.ok_or_else(|| format!("`{}` has no stamp", shown(line)))?, &rest[at..]);
         }
         if line.starts_with(b"SERVER_ERROR ") {
             return Ok(Line::Over(shown(&line[b"SERVER_ERROR ".len()..])));
         }
         beat(line).map(Line::Beat).ok_or_else(|| format!("`{}` is no line of a feed", shown(line)))
     }
+}
+
+fn event(stamp: Stamp, json: &[u8]) -> Result<Line, String> {
+    let event = Event::from_json(json).map_err(|error| error.to_string())?;
+    Ok(Line::Event(Stamped { stamp, event }))
 }
 
 fn beat(line: &[u8]) -> Option<Beat> {
@@ -70,7 +82,14 @@ mod tests {
         assert_eq!(Line::parse(b"SERVER_ERROR it is off"), Ok(Line::Over("it is off".into())));
         let mut synced = Vec::new();
         Event::Synced { token: TOKEN.parse().unwrap() }.write_json(&mut synced);
-        assert_eq!(Line::parse(&synced), Ok(Line::Event(Event::Synced { token: TOKEN.parse().unwrap() })));
+        let event = Event::Synced { token: TOKEN.parse().unwrap() };
+        assert_eq!(Line::parse(&synced), Ok(Line::Event(Stamped { stamp: Stamp::default(), event: event.clone() })));
+        let line_of = |stamp: &str| [format!("STAMP {stamp} ").as_bytes(), &synced].concat();
+        let stamp = Stamp { version: 9, site: 0xab };
+        assert_eq!(Line::parse(&line_of("9 00000000000000ab")), Ok(Line::Event(Stamped { stamp, event })));
+        for bad in ["", "9", "9 ab", "9 00000000000000AB", "+9 00000000000000ab", "4398046511104 00000000000000ab"] {
+            assert!(Line::parse(&line_of(bad)).is_err(), "{bad:?}");
+        }
         for bad in [
             "",
             "BEAT",

@@ -35,7 +35,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Connects, authenticates where the server wants it, and asks for the changes.
-    pub fn open(served: &Served, start: FeedStart) -> Result<Link, Failed> {
+    pub fn open(served: &Served, start: FeedStart, is_stamped: bool) -> Result<Link, Failed> {
         let socket = Socket::open(served)?;
         let now = Instant::now();
         let room = vec![0; CHUNK].into_boxed_slice();
@@ -46,7 +46,7 @@ impl Link {
             FeedStart::Now => "now".to_owned(),
             FeedStart::At(token) => token.to_string(),
         };
-        let request = format!("feed {start} values\r\n");
+        let request = format!("feed {start} values{}\r\n", if is_stamped { " stamps" } else { "" });
         let mut answer = link.request(request.as_bytes())?;
         if answer == b"CLIENT_ERROR unauthenticated" {
             link.authenticate(served)?;

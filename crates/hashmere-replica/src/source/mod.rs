@@ -37,7 +37,10 @@ impl Source {
     pub fn next_batch(&mut self, max: usize, timeout: Duration) -> Result<Vec<Event>, ReplicaError> {
         match self {
             Source::Local(local) => local.next_batch(max, timeout),
-            Source::Remote(remote) => remote.next_batch(max, timeout),
+            Source::Remote(remote) => {
+                let batch = remote.next_batch(max, timeout)?;
+                Ok(batch.into_iter().map(|stamped| stamped.event).collect())
+            }
         }
     }
 
@@ -132,6 +135,6 @@ impl Source {
 }
 
 /// Where to begin behind what is done.
-fn start_at(done: Option<Token>) -> FeedStart {
+pub(crate) fn start_at(done: Option<Token>) -> FeedStart {
     done.map_or(FeedStart::Start, FeedStart::At)
 }

@@ -7,13 +7,12 @@ use super::link::Link;
 use super::start_at;
 use crate::apply::ends_unit;
 use crate::error::ReplicaError;
+use crate::keys::Keys;
 use crate::sweep::sweep;
+use crate::two_way::Stamped;
 use hashmere::{Cursor, Filter, Store};
 use hashmere_feed::{Change, Event, Token};
 use hashmere_os::clock;
-use std::collections::hash_map::RandomState;
-use std::collections::HashSet;
-use std::hash::BuildHasher;
 use std::time::{Duration, Instant};
 
 /// The first and the longest time between two attempts to connect.
@@ -23,11 +22,13 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 #[derive(Debug)]
 pub(crate) struct Remote {
     served: Served,
+    /// Whether events are to come with stamps.
+    is_stamped: bool,
     link: Option<Link>,
     /// Behind what was given; `None`: at the start.
     at: Option<Token>,
     /// The beginning of a transaction.
-    part: Vec<Event>,
+    part: Vec<Stamped>,
     beat: Option<Beat>,
     /// What its clock is behind ours, and the longest of its ways to here.
     offset_ms: i64,
@@ -43,34 +44,13 @@ pub(crate) struct Remote {
     copied: Option<Keys>,
 }
 
-/// A set of keys, by 128 bits of hash: a foreign key is taken for one of n with a chance of n / 2^128.
-#[derive(Debug, Default)]
-struct Keys {
-    seeds: [RandomState; 2],
-    hashes: HashSet<[u64; 2]>,
-}
-
-impl Keys {
-    fn hashes(&self, key: &[u8], supplied: Option<u64>) -> [u64; 2] {
-        [0, 1].map(|n: usize| self.seeds[n].hash_one((key, supplied)))
-    }
-
-    fn add(&mut self, key: &[u8], supplied: Option<u64>) {
-        let hashes = self.hashes(key, supplied);
-        self.hashes.insert(hashes);
-    }
-
-    fn has(&self, key: &[u8], supplied: Option<u64>) -> bool {
-        self.hashes.contains(&self.hashes(key, supplied))
-    }
-}
-
 impl Remote {
     /// Follows it behind this; a first copy that was interrupted begins again, for which keys it brought is not known.
     pub fn new(served: Served, done: Option<Token>) -> Remote {
         let now = Instant::now();
         Remote {
             served,
+            is_stamped: false,
             link: None,
             at: done.filter(|done| !done.is_copying()),
             part: Vec::new(),
@@ -85,7 +65,12 @@ impl Remote {
         }
     }
 
-    pub fn next_batch(&mut self, max: usize, timeout: Duration) -> Result<Vec<Event>, ReplicaError> {
+    /// The same of one of two sites, whose events have stamps.
+    pub fn stamped(served: Served, done: Option<Token>) -> Remote {
+        Remote { is_stamped: true, ..Remote::new(served, done) }
+    }
+
+    pub fn next_batch(&mut self, max: usize, timeout: Duration) -> Result<Vec<Stamped>, ReplicaError> {
         let deadline = Instant::now() + timeout;
         if self.link.is_none() && !self.connect(deadline)? {
             return Ok(Vec::new());
@@ -118,16 +103,16 @@ impl Remote {
     }
 
     /// An event goes into the batch, and one within a transaction when that is whole.
-    fn take(&mut self, event: Event, batch: &mut Vec<Event>) {
-        let is_whole = match &event {
+    fn take(&mut self, stamped: Stamped, batch: &mut Vec<Stamped>) {
+        let is_whole = match &stamped.event {
             Event::Change(change) => ends_unit(change),
             _ => true,
         };
-        self.part.push(event);
+        self.part.push(stamped);
         if !is_whole {
             return;
         }
-        match self.part.last().map(Event::token) {
+        match self.part.last().map(|stamped| stamped.event.token()) {
             Some(Some(token)) => self.at = Some(*token),
             // What was given does not count any more.
             Some(None) => self.at = None,
@@ -150,7 +135,7 @@ impl Remote {
         if Instant::now() < self.retry_at {
             return Ok(false);
         }
-        match Link::open(&self.served, start_at(self.at)) {
+        match Link::open(&self.served, start_at(self.at), self.is_stamped) {
             Ok(link) => {
                 self.heard = link.heard();
                 (self.link, self.trouble, self.backoff) = (Some(link), None, BACKOFF.0);

@@ -2,6 +2,7 @@
 //! `lease-get` beside them. They are in the file, so all servers of a store share them.
 
 use hashmere::Metadata;
+use hashmere_engine::APPLIED;
 
 /// The value is to be computed again, and may be used until then.
 pub const STALE: u32 = 1;
@@ -41,7 +42,7 @@ fn distance(marks: u32) -> u32 {
 /// The marks with a lease that is granted at this second. A lease that was granted before keeps its token.
 pub fn granted(marks: u32, now: u64) -> u32 {
     let kept = if marks & TIMED != 0 { distance(marks) } else { 0 };
-    marks & (STALE | EMPTY | HIDDEN) | WON | TIMED | kept << DISTANCE | second(now) << GRANTED
+    marks & (STALE | EMPTY | HIDDEN | APPLIED) | WON | TIMED | kept << DISTANCE | second(now) << GRANTED
 }
 
 /// Whether a client won by the meta protocol, which notes no time.

@@ -5,11 +5,13 @@
 
 pub mod command;
 mod sleepers;
+mod source;
 
 use crate::outbox::Outbox;
 use crate::server::now_ms;
-use hashmere_feed::{Feed, FeedError, FeedOptions, FeedStart};
+use command::Wanted;
 pub use sleepers::{Kind, Seat, Streams};
+use source::Source;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +25,7 @@ pub const SILENCE: u64 = 60;
 /// One connection's stream.
 #[derive(Debug)]
 pub struct FeedStream {
-    feed: Feed,
+    source: Source,
     seat: Seat,
     /// The number that the client said last, and the digits of the one that it is about to say.
     said: u64,
@@ -41,8 +43,8 @@ pub struct FeedStream {
 pub enum NoStream {
     /// There are too many already.
     TooMany,
-    /// The store says no.
-    Feed(FeedError),
+    /// The store says no, and this is why.
+    Refused(String),
 }
 
 impl FeedStream {
@@ -50,12 +52,11 @@ impl FeedStream {
     pub fn open(
         streams: &Arc<Streams>,
         worker: usize,
-        start: FeedStart,
-        options: FeedOptions,
+        wanted: &Wanted,
     ) -> Result<FeedStream, NoStream> {
-        let feed = Feed::open(streams.store(), start, options).map_err(NoStream::Feed)?;
+        let source = Source::open(streams.store(), wanted).map_err(NoStream::Refused)?;
         let seat = streams.enter(Kind::Feed, worker).ok_or(NoStream::TooMany)?;
-        Ok(FeedStream { feed, seat, said: 0, number: 0, beat_at: None, is_at_end: false, is_over: false })
+        Ok(FeedStream { source, seat, said: 0, number: 0, beat_at: None, is_at_end: false, is_over: false })
     }
 
     /// The client said this: lines with a number, each of which is answered by a beat. In pieces, as it comes.
@@ -82,14 +83,13 @@ impl FeedStream {
             if out.len() >= before + LINES {
                 break false;
             }
-            match self.feed.next_within(Duration::ZERO) {
-                Ok(Some(event)) => {
-                    event.write_json(&mut out.bytes);
+            match self.source.write_next(&mut out.bytes) {
+                Ok(true) => {
                     out.bytes.extend_from_slice(b"\r\n");
                     self.is_at_end = false;
                     self.seat.streams().count_event();
                 }
-                Ok(None) => break true,
+                Ok(false) => break true,
                 Err(error) => {
                     self.is_over = true;
                     out.line(&format!("SERVER_ERROR {error}"));
@@ -100,12 +100,12 @@ impl FeedStream {
         if is_at_end && !self.is_at_end || self.beat_at.is_none_or(|at| at.elapsed() >= BEAT) {
             self.is_at_end = is_at_end;
             self.beat_at = Some(Instant::now());
-            let token = self.feed.token();
-            let end = token.position() + self.feed.lag();
+            let (token, end) = self.source.place();
             out.line(&format!("BEAT {token} {end} {} {}", now_ms(), self.said));
         }
         if is_at_end {
-            self.seat.sleep(self.feed.place());
+            // One that is held looks again with its next beat.
+            self.source.wakes_at().into_iter().for_each(|place| self.seat.sleep(place));
         }
         out.len() > before
     }

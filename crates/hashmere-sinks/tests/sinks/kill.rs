@@ -15,7 +15,9 @@ const TARGET: &str = "HASHMERE_TEST_SINK";
 /// The entry at which it waits to be killed. Without it, it ends behind the last one.
 const HALT: &str = "HASHMERE_TEST_SINK_HALT";
 const KILLS: u64 = 25;
-const ENTRIES: u64 = 20_000;
+/// The longest that one works before it is killed.
+const LONGEST: Duration = Duration::from_millis(45);
+pub const ENTRIES: u64 = 20_000;
 
 #[test]
 #[ignore = "no test: the other tests start it as the process that they kill"]
@@ -43,11 +45,11 @@ fn command(target: &str) -> Command {
 
 /// Starts and kills; only the last one comes to the end. Each of the others halts somewhere behind the one before, so
 /// that there is work for all of them however long they live.
-fn kill_often(target: &str, name: &str) {
+pub fn kill_often(target: &str, name: &str, longest: Duration) {
     let mut rng = Rng::for_test(name);
     for kill in 1..=KILLS {
         let mut child = command(target).env(HALT, (ENTRIES * kill / (KILLS + 1)).to_string()).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(8_000 + rng.below(45_000)));
+        std::thread::sleep(Duration::from_micros(8_000 + rng.below(longest.as_micros() as u64)));
         let ended = child.try_wait().unwrap();
         assert!(ended.is_none(), "it ended by itself: {ended:?}");
         child.kill().unwrap();
@@ -57,13 +59,13 @@ fn kill_often(target: &str, name: &str) {
 }
 
 /// What is left of the first copies that were killed before they had a position is in front.
-fn behind_last_reset(events: Vec<Event>) -> Vec<Event> {
+pub fn behind_last_reset(events: Vec<Event>) -> Vec<Event> {
     let at = events.iter().rposition(|event| matches!(event, Event::Reset { .. })).unwrap();
     events[at..].to_vec()
 }
 
 #[track_caller]
-fn demand_equal(found: &[Event], expected: &[Event]) {
+pub fn demand_equal(found: &[Event], expected: &[Event]) {
     let differs = found.iter().zip(expected).position(|(a, b)| a != b);
     let at = differs.unwrap_or(found.len().min(expected.len()));
     assert!(
@@ -80,7 +82,7 @@ fn demand_equal(found: &[Event], expected: &[Event]) {
 fn redis_has_everything_once() {
     let server = Server::redis();
     let target = format!("redis://127.0.0.1:{}/feed", server.port);
-    kill_often(&target, "kill-redis");
+    kill_often(&target, "kill-redis", LONGEST);
     let entries = server.redis_entries("feed");
     let found = entries.iter().map(|(_, value)| Event::from_json(value).unwrap()).collect();
     demand_equal(&behind_last_reset(found), &all(ENTRIES));
@@ -90,7 +92,7 @@ fn redis_has_everything_once() {
 fn nats_has_everything_once_and_drops_repetitions() {
     let server = Server::nats();
     let target = format!("nats://127.0.0.1:{}/FEED", server.port);
-    kill_often(&target, "kill-nats");
+    kill_often(&target, "kill-nats", LONGEST);
     let messages = server.nats_messages("FEED");
     let found = messages.iter().map(|(_, _, payload)| Event::from_json(payload).unwrap()).collect();
     let expected: Vec<_> = all(ENTRIES).into_iter().filter(|event| !is_repetition(event)).collect();
@@ -101,7 +103,7 @@ fn nats_has_everything_once_and_drops_repetitions() {
 fn a_folder_has_everything_once() {
     let scratch = Scratch::new("sinks");
     let folder = scratch.path().join("feed");
-    kill_often(&format!("dir:{}", folder.display()), "kill-dir");
+    kill_often(&format!("dir:{}", folder.display()), "kill-dir", LONGEST);
     let mut found = Vec::new();
     let events = read_dir(&folder, |event, _| {
         found.push(event);

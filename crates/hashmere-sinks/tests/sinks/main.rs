@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod dir;
+mod kafka;
 mod kill;
 mod nats;
 mod redis;

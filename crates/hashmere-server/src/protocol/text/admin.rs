@@ -278,14 +278,14 @@ fn feed(turn: &mut Turn<'_>, tokens: Tokens<'_>) -> Step {
     if turn.server.config.feed.is_none() {
         return done(turn, "CLIENT_ERROR feed not allowed");
     }
-    let Some((start, options)) = command::parse(tokens) else { return done(turn, command::USAGE) };
-    match FeedStream::open(&turn.server.streams, turn.worker, start, options) {
+    let Some(wanted) = command::parse(tokens) else { return done(turn, command::USAGE) };
+    match FeedStream::open(&turn.server.streams, turn.worker, &wanted) {
         Ok(stream) => {
             turn.out.line("FEED 1");
             Step::Feed(Box::new(stream))
         }
         Err(NoStream::TooMany) => done(turn, "SERVER_ERROR too many feeds"),
-        Err(NoStream::Feed(error)) => done(turn, &format!("SERVER_ERROR {error}")),
+        Err(NoStream::Refused(why)) => done(turn, &format!("SERVER_ERROR {why}")),
     }
 }
 
