@@ -26,11 +26,12 @@ use crate::types::{Stored, Uid, Version};
 use hashmere_format::cell;
 use hashmere_format::member::{Member, NO_PERIOD};
 use hashmere_format::record::Head;
-use hashmere_format::row::{self, Stat};
+use hashmere_format::row;
 use hashmere_mem::{Host, Mem};
 pub(crate) use locks::Room;
 use part::{Becomes, Way};
 pub(crate) use part::{Change, Guard, Part, Value};
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 /// What became of a transaction.
@@ -354,13 +355,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Counts what a committed transaction did.
     #[inline(always)]
     fn count_parts(&self, writer: &Writer, parts: &[Part<'_>]) {
+        let is_put = |part: &&Part<'_>| matches!(part.becomes, Becomes::Put(_));
+        let is_gone = |part: &&Part<'_>| matches!(part.becomes, Becomes::Gone(_)) && part.was_there;
         let (mut puts, mut gone) = (0, 0);
         for part in parts {
-            puts += u64::from(matches!(part.becomes, Becomes::Put(_)));
-            gone += u64::from(matches!(part.becomes, Becomes::Gone(_)) && part.was_there);
+            puts += u64::from(is_put(&part));
+            gone += u64::from(is_gone(&part));
         }
-        self.count_at(writer.row, Stat::Sets, puts);
-        self.count_at(writer.row, Stat::Deletes, gone);
+        let named = |part: &Part<'_>| (Cow::Owned(part.key.to_vec()), part.kh.hash);
+        self.count_sets(writer.row, puts, |nth| parts.iter().filter(is_put).nth(nth as usize).map(named));
+        self.count_deletes(writer.row, gone, |nth| parts.iter().filter(is_gone).nth(nth as usize).map(named));
     }
 
     #[inline(always)]

@@ -13,7 +13,6 @@ use crate::error::WriteError;
 use crate::fault::Fault;
 use crate::types::Metadata;
 use hashmere_format::header::at;
-use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -49,7 +48,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.validate(&found, epoch) {
             return None;
         }
-        self.count(Stat::Hits, 1);
+        self.count_read(true, key, kh);
         note(metadata, Lookup { epoch, root, path, place, found: Some(found) });
         Some(value)
     }
