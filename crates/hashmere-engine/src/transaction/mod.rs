@@ -12,14 +12,14 @@ pub(crate) mod retry;
 pub(crate) mod snapshot;
 
 use crate::engine::{
-    number_of, step, Change, Engine, Found, Guard, KeyHash, Rounds, TransactionOutcome, Unsigned, Value,
+    number_of, step, Change, Engine, Found, Guard, KeyHash, Part, Rounds, TransactionOutcome, Unsigned, Value,
 };
 use crate::error::{ReadError, WriteError};
 use crate::transaction::notes::{FEW, NO_ROOT};
 use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Ttl};
-use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
+use std::borrow::Cow;
 
 pub use notes::Notes;
 
@@ -90,7 +90,12 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     #[inline(always)]
     pub(crate) fn count_hits(&mut self) {
         if self.notes.hits != 0 {
-            self.engine.count(Stat::Hits, std::mem::take(&mut self.notes.hits));
+            let Notes { hits, parts, bytes, .. } = &mut *self.notes;
+            let was_read = |part: &&Part| matches!(part.guard, Guard::Version(_) | Guard::Seen(_));
+            let name = |part: &Part| (Cow::Owned(part.key.of(bytes).to_vec()), part.kh.hash);
+            // Those that were read last are not counted yet.
+            let named = |nth| parts.iter().rev().filter(was_read).nth(nth as usize).map(name);
+            self.engine.count_hits(std::mem::take(hits), named);
         }
     }
 
