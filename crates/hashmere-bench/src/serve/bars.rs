@@ -67,7 +67,7 @@ fn bars() -> Vec<Bar> {
         bars.push(bar(job, RATE, "memcached", 1.0));
     }
     for job in ["get50", "set50", "get1000", "set1000"] {
-        bars.push(bar(job, CPU, "memcached", 0.6));
+        bars.push(bar(job, CPU, "memcached", 0.9));
         bars.push(bar(job, RATE, "memcached", 1.0));
         bars.push(bar(job, P99, "memcached", 1.0));
     }

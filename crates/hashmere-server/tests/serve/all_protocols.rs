@@ -69,8 +69,8 @@ fn a_web_page_reaches_only_what_http_permits() {
     let redis = "*3\r\n$3\r\nSET\r\n$3\r\npwn\r\n$1\r\nx\r\n";
     for (what, request, expected) in [
         ("a form of another site", format!("POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nSec-Fetch-Site: cross-site\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{attack}", attack.len()), "HTTP/1.1 4"),
-        ("a request behind it", format!("GET /store/secret HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n{attack}"), "HTTP/1.1 403"),
-        ("one of Redis behind it", format!("GET /store/secret HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n{redis}"), "HTTP/1.1 403"),
+        ("a request behind it", format!("GET /store/secret HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n{attack}\r\n"), "HTTP/1.1 403"),
+        ("one of Redis behind it", format!("GET /store/secret HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n{redis}\r\n"), "HTTP/1.1 403"),
         ("a name that points here", "GET /store/secret HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".into(), "HTTP/1.1 421"),
         ("no header at all", format!("POST / HTTP/1.1\r\n{attack}\r\n"), "HTTP/1.1 400"),
         ("a change", "DELETE /store/secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".into(), "HTTP/1.1 403"),
