@@ -19,6 +19,8 @@ pub enum Protocol {
     Http,
     /// That of Redis.
     Resp,
+    /// The one of these that the beginning of a connection tells.
+    All,
 }
 
 /// Where a socket listens.
@@ -28,6 +30,18 @@ pub enum Address {
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
+}
+
+/// How event loops move the bytes of sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EventLoop {
+    /// By `io_uring` where that can be used, else by epoll.
+    #[default]
+    Auto,
+    /// By epoll.
+    Epoll,
+    /// By `io_uring`; the server does not start where that cannot be used.
+    IoUring,
 }
 
 /// A socket that listens, and what its connections speak.
@@ -74,6 +88,8 @@ pub struct Config {
     pub inherited_protocol: Protocol,
     /// Event loops.
     pub threads: usize,
+    /// How they move bytes. While the server runs: what was chosen.
+    pub event_loop: EventLoop,
     /// Most connections at a time.
     pub connections: usize,
     /// Backlog of each listening socket.
@@ -129,6 +145,7 @@ impl Default for Config {
             inherited: Vec::new(),
             inherited_protocol: Protocol::Memcached,
             threads: std::thread::available_parallelism().map_or(4, std::num::NonZero::get),
+            event_loop: EventLoop::Auto,
             connections: 1024,
             backlog: 1024,
             item_max: 1 << 20,
@@ -158,18 +175,20 @@ impl Default for Config {
 impl Config {
     /// Whether what HTTP clients may do fits where it listens, and who may use the other protocols.
     pub(crate) fn check_http(&self) -> Result<(), String> {
-        let mut http = self.endpoints.iter().filter(|endpoint| endpoint.protocol == Protocol::Http).peekable();
-        if http.peek().is_none() || self.http.token.is_some() {
+        let mut http = self.endpoints.iter().filter(|endpoint| endpoint.protocol.has_http()).peekable();
+        let is_inherited = !self.inherited.is_empty() && self.inherited_protocol.has_http();
+        if self.http.token.is_some() || (http.peek().is_none() && !is_inherited) {
             return Ok(());
         }
         if self.accounts.is_some() {
-            return Err("clients have to authenticate (-Y), so --http needs --http-token FILE".into());
+            return Err("clients have to authenticate (-Y), so HTTP needs --http-token FILE".into());
         }
         let is_local = |endpoint: &Endpoint| match &endpoint.address {
             Address::Tcp(address) => address.ip().is_loopback(),
             Address::Unix(_) => true,
         };
-        if self.http.write && !http.all(is_local) {
+        // Where a socket that was handed over listens is the service manager's choice.
+        if self.http.write && (is_inherited || !http.all(is_local)) {
             return Err("--http-write on an address of other machines needs --http-token FILE".into());
         }
         Ok(())
@@ -181,16 +200,35 @@ impl Config {
     }
 }
 
+impl EventLoop {
+    /// Its name, in options and in `stats`.
+    pub fn name(self) -> &'static str {
+        match self {
+            EventLoop::Auto => "auto",
+            EventLoop::Epoll => "epoll",
+            EventLoop::IoUring => "io_uring",
+        }
+    }
+}
+
 impl Protocol {
-    /// Whether it is one of memcached's.
+    /// Whether clients of memcached are served.
     pub(crate) fn is_memcached(self) -> bool {
-        matches!(self, Protocol::Memcached | Protocol::Text | Protocol::Binary)
+        matches!(self, Protocol::Memcached | Protocol::Text | Protocol::Binary | Protocol::All)
+    }
+
+    /// Whether HTTP is, or is among, what it stands for.
+    fn has_http(self) -> bool {
+        matches!(self, Protocol::Http | Protocol::All)
     }
 
     /// The reply to a connection above the limit.
     pub(crate) fn too_many_connections(self) -> &'static [u8] {
         match self {
-            Protocol::Memcached | Protocol::Text | Protocol::Binary => b"ERROR Too many open connections\r\n",
+            // Before its first byte nothing is known of a client: all but those of memcached take it for a broken reply.
+            Protocol::Memcached | Protocol::Text | Protocol::Binary | Protocol::All => {
+                b"ERROR Too many open connections\r\n"
+            }
             Protocol::Http => b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
             Protocol::Resp => b"-ERR max number of clients reached\r\n",
         }

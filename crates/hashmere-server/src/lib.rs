@@ -30,7 +30,7 @@ mod tls;
 mod turn;
 mod watch;
 
-pub use config::{Address, Config, Endpoint, HttpOptions, Protocol, TlsFiles};
+pub use config::{Address, Config, Endpoint, EventLoop, HttpOptions, Protocol, TlsFiles};
 pub use net::serve;
 pub use outbox::Outbox;
 pub use server::Server;

@@ -1,12 +1,13 @@
 //! One connection's conversation: passes its input to the protocol that it speaks. It knows no socket.
 //!
 //! A protocol is a state that consumes input and fills an [`Outbox`]; each has the same few calls, and this is their
-//! only caller.
+//! only caller. Where one socket serves all of them, how a connection begins decides, once.
 
 use crate::config::Protocol;
 use crate::feed_stream::SILENCE;
 use crate::outbox::Outbox;
 use crate::peers::State;
+use crate::protocol::first_byte::{self, Spoken};
 use crate::protocol::http::Http;
 use crate::protocol::memcached::Memcached;
 use crate::protocol::resp::Resp;
@@ -22,27 +23,36 @@ pub struct Session {
 
 #[derive(Debug)]
 enum Speaks {
+    /// What its beginning will tell.
+    Unknown,
     Memcached(Memcached),
     Http(Http),
     Resp(Box<Resp>),
 }
 
-impl Session {
-    /// A new conversation.
-    pub fn new(server: &Server, protocol: Protocol) -> Session {
-        let speaks = match protocol {
+impl Speaks {
+    fn of(server: &Server, protocol: Protocol) -> Speaks {
+        match protocol {
             Protocol::Memcached | Protocol::Text | Protocol::Binary => {
                 Speaks::Memcached(Memcached::new(server, protocol))
             }
             Protocol::Http => Speaks::Http(Http::new()),
             Protocol::Resp => Speaks::Resp(Box::new(Resp::new(server))),
-        };
-        Session { speaks }
+            Protocol::All => Speaks::Unknown,
+        }
+    }
+}
+
+impl Session {
+    /// A new conversation.
+    pub fn new(server: &Server, protocol: Protocol) -> Session {
+        Session { speaks: Speaks::of(server, protocol) }
     }
 
     /// Whether it receives what it did not ask for by its last request, such as the lines of `watch`.
     pub fn is_subscribed(&self) -> bool {
         match &self.speaks {
+            Speaks::Unknown => false,
             Speaks::Memcached(memcached) => memcached.is_watching(),
             Speaks::Http(http) => http.is_subscribed(),
             Speaks::Resp(resp) => resp.is_subscribed(),
@@ -52,6 +62,7 @@ impl Session {
     /// Moves that into the outbox; `false` if there is none.
     pub fn take_pushed(&mut self, turn: &mut Turn<'_>) -> bool {
         match &mut self.speaks {
+            Speaks::Unknown => false,
             Speaks::Memcached(memcached) => memcached.take_lines(turn.out),
             Speaks::Http(http) => http.take_changes(turn),
             Speaks::Resp(resp) => resp.take_messages(turn.out),
@@ -61,7 +72,7 @@ impl Session {
     /// Whether what it received has ended, and the connection with it.
     pub fn is_over(&self) -> bool {
         match &self.speaks {
-            Speaks::Memcached(_) | Speaks::Resp(_) => false,
+            Speaks::Unknown | Speaks::Memcached(_) | Speaks::Resp(_) => false,
             Speaks::Http(http) => http.is_over(),
         }
     }
@@ -70,7 +81,7 @@ impl Session {
     pub fn is_overrun(&self) -> bool {
         match &self.speaks {
             // Lines for which there is no room are left out, and changes are read as the socket takes them.
-            Speaks::Memcached(_) | Speaks::Http(_) => false,
+            Speaks::Unknown | Speaks::Memcached(_) | Speaks::Http(_) => false,
             Speaks::Resp(resp) => resp.is_overrun(),
         }
     }
@@ -80,7 +91,7 @@ impl Session {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_feeding() && now.saturating_sub(heard) > SILENCE,
             Speaks::Http(http) => http.is_late(now),
-            Speaks::Resp(_) => false,
+            Speaks::Unknown | Speaks::Resp(_) => false,
         }
     }
 
@@ -89,14 +100,14 @@ impl Session {
         match &self.speaks {
             Speaks::Memcached(memcached) => memcached.is_feeding(),
             Speaks::Http(_) => true,
-            Speaks::Resp(_) => false,
+            Speaks::Unknown | Speaks::Resp(_) => false,
         }
     }
 
     /// Says that it is late; the connection is closed then.
     pub fn refuse_late(&self, out: &mut Outbox) {
         match &self.speaks {
-            Speaks::Memcached(_) | Speaks::Resp(_) => {}
+            Speaks::Unknown | Speaks::Memcached(_) | Speaks::Resp(_) => {}
             Speaks::Http(http) => http.refuse_late(out),
         }
     }
@@ -104,6 +115,7 @@ impl Session {
     /// What `stats conns` shows of it, given what it needs next.
     pub fn state(&self, next: Next) -> State {
         match &self.speaks {
+            Speaks::Unknown => State::Read,
             Speaks::Memcached(memcached) => memcached.state(next),
             Speaks::Http(http) => http.state(next),
             Speaks::Resp(resp) => resp.state(next),
@@ -113,6 +125,7 @@ impl Session {
     /// Whether no request is in progress: a stopping server may close it.
     pub fn is_idle(&self) -> bool {
         match &self.speaks {
+            Speaks::Unknown => true,
             Speaks::Memcached(memcached) => memcached.is_idle(),
             Speaks::Http(http) => http.is_idle(),
             Speaks::Resp(resp) => resp.is_idle(),
@@ -122,7 +135,7 @@ impl Session {
     /// Says that a request is larger than what connections may hold together; the connection is closed then.
     pub fn refuse_large(&self, out: &mut Outbox) {
         match &self.speaks {
-            Speaks::Memcached(_) => out.line("SERVER_ERROR out of memory reading request"),
+            Speaks::Unknown | Speaks::Memcached(_) => out.line("SERVER_ERROR out of memory reading request"),
             Speaks::Http(http) => http.refuse_large(out),
             Speaks::Resp(_) => out.line("-ERR out of memory reading request (-o input_max)"),
         }
@@ -131,7 +144,18 @@ impl Session {
     /// Consumes input. Returns how many bytes were consumed, and what is needed to continue; the rest is to be given
     /// again, with more input behind it.
     pub fn feed(&mut self, turn: &mut Turn<'_>, input: &[u8]) -> (usize, Next) {
+        if let Speaks::Unknown = self.speaks {
+            match first_byte::spoken(input) {
+                Spoken::NotKnown => return (0, Next::Input(0)),
+                Spoken::Known(protocol) => self.speaks = Speaks::of(turn.server, protocol),
+                Spoken::None => {
+                    turn.out.line(first_byte::UNKNOWN);
+                    return (input.len(), Next::Close);
+                }
+            }
+        }
         match &mut self.speaks {
+            Speaks::Unknown => (0, Next::Input(0)),
             Speaks::Memcached(memcached) => memcached.feed(turn, input),
             Speaks::Http(http) => http.feed(turn, input),
             Speaks::Resp(resp) => resp.feed(turn, input),

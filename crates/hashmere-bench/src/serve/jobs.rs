@@ -27,14 +27,18 @@ pub struct Job {
 }
 
 /// All of them.
-pub fn all() -> [Job; 8] {
+pub fn all() -> [Job; 12] {
     let job = |name, connections, kind| Job { name, connections, kind };
     [
         job("get", 4, Kind::Get(64)),
         job("set", 4, Kind::Set(64)),
         job("multi", 4, Kind::Multi(4, 100)),
+        job("get1", 1, Kind::Get(1)),
+        job("set1", 1, Kind::Set(1)),
         job("get50", 50, Kind::Get(1)),
         job("set50", 50, Kind::Set(1)),
+        job("get1000", 1000, Kind::Get(1)),
+        job("set1000", 1000, Kind::Set(1)),
         job("get100", 4, Kind::Get(100)),
         job("set100", 4, Kind::Set(100)),
         job("rounds", 20, Kind::Rounds(10, 10_000)),

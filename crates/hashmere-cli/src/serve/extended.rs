@@ -1,6 +1,7 @@
 //! `-o`: options with names.
 
 use crate::text;
+use hashmere_server::EventLoop;
 use std::path::PathBuf;
 
 /// Options of memcached that tune what a store does not have.
@@ -58,6 +59,8 @@ pub struct Extended {
     pub drain: Option<u64>,
     /// Bytes.
     pub input_max: Option<usize>,
+    /// How bytes are moved.
+    pub event_loop: EventLoop,
     /// Whether accesses to keys are noted from the start.
     pub access_times: bool,
     /// PEM.
@@ -85,6 +88,7 @@ impl Extended {
                 },
                 "drain" => extended.drain = Some(number()?),
                 "input_max" => extended.input_max = Some(text::parse_size(value)? as usize),
+                "event_loop" => extended.event_loop = event_loop(value)?,
                 "access_times" => extended.access_times = true,
                 "ssl_chain_cert" => extended.chain = Some(value.into()),
                 "ssl_key" => extended.key = Some(value.into()),
@@ -118,6 +122,12 @@ impl Extended {
     }
 }
 
+fn event_loop(name: &str) -> Result<EventLoop, String> {
+    let all = [EventLoop::Auto, EventLoop::Epoll, EventLoop::IoUring];
+    let found = all.into_iter().find(|event_loop| event_loop.name() == name);
+    found.ok_or_else(|| format!("-o event_loop={name}: it is auto, epoll or io_uring"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +141,7 @@ mod tests {
         let read = parse("idle_timeout=5,modern,lru_crawler,ssl_verify_mode=2,input_max=8m,idle_timeout=6").unwrap();
         // The last of a repeated one counts.
         assert_eq!((read.idle_timeout, read.input_max, read.verify_clients), (Some(6), Some(8 << 20), true));
+        assert_eq!(parse("event_loop=epoll").unwrap().event_loop, EventLoop::Epoll);
         assert_eq!(parse("lease_time=1800").unwrap().lease_time, Some(1800));
         for refused in [
             "ext_path=/x:5m",
@@ -144,6 +155,7 @@ mod tests {
             "ssl_ciphers=x",
             "ssl_keyformat=2",
             "ssl_min_version=3",
+            "event_loop=kqueue",
         ] {
             assert!(parse(refused).is_err(), "{refused}");
         }

@@ -50,6 +50,10 @@ pub struct Serve {
     /// Serve clients of Redis on this address: host:port, a port of this machine, or unix:FILE; may be repeated
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', action = clap::ArgAction::Append)]
     resp: Vec<String>,
+    /// The sockets of memcached's clients serve those of Redis and of HTTP as well: the first byte of a connection tells
+    /// which it is
+    #[arg(long)]
+    all_protocols: bool,
     /// Keyspace events for clients of Redis, by the letters of notify-keyspace-events; needs a store with a feed
     #[arg(long, value_name = "LETTERS")]
     notify_keyspace_events: Option<String>,
@@ -122,7 +126,7 @@ pub struct Serve {
     #[arg(short = 'Z', long)]
     enable_ssl: bool,
     /// Further options: idle_timeout=SECONDS, drain=SECONDS, lease_time=SECONDS, input_max=SIZE, access_times,
-    /// ssl_...; those of memcached's slabs and LRU are accepted and do nothing
+    /// event_loop=auto|epoll|io_uring, ssl_...; those of memcached's slabs and LRU are accepted and do nothing
     #[arg(short = 'o', long, value_name = "NAME=VALUE", value_delimiter = ',')]
     extended: Vec<String>,
     /// Serve keys, a dashboard and metrics over HTTP: a port (of this machine only), host:port, [v6]:port; several, or
@@ -272,6 +276,7 @@ impl Serve {
             inherited,
             inherited_protocol: self.memcached(),
             threads,
+            event_loop: extended.event_loop,
             connections: self.conn_limit,
             backlog: self.backlog,
             item_max: self.max_item_size,
@@ -301,8 +306,12 @@ impl Serve {
     /// Where to listen: for clients of memcached unless the service manager has handed sockets over, for others beside
     /// those.
     fn endpoints(&self, for_memcached: bool) -> Result<Vec<Endpoint>, String> {
-        if self.http.is_empty() && (self.http_write || self.http_token.is_some() || !self.http_host.is_empty()) {
-            return Err("--http-write, --http-token and --http-host need --http ADDRESS".into());
+        let is_http = self.all_protocols || !self.http.is_empty();
+        if !is_http && (self.http_write || self.http_token.is_some() || !self.http_host.is_empty()) {
+            return Err("--http-write, --http-token and --http-host need --http ADDRESS or --all-protocols".into());
+        }
+        if self.all_protocols && (self.enable_sasl || !matches!(self.protocol, Dialects::Auto)) {
+            return Err("--all-protocols excludes -S and -B: these leave one protocol of memcached's".into());
         }
         let mut endpoints = Vec::new();
         let mut listen = |addresses: Vec<Address>, protocol: Protocol| {
@@ -328,6 +337,7 @@ impl Serve {
     /// What clients of memcached speak.
     fn memcached(&self) -> Protocol {
         match self.protocol {
+            _ if self.all_protocols => Protocol::All,
             _ if self.enable_sasl => Protocol::Binary,
             Dialects::Auto => Protocol::Memcached,
             Dialects::Ascii => Protocol::Text,

@@ -103,7 +103,8 @@ impl Connection {
 
     /// Registers for write readiness while there are unsent replies, and not otherwise.
     pub fn update_interest(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        let unsent = !self.output.is_empty() || self.stream.is_holding();
+        // The ring tells when it has sent.
+        let unsent = (!self.output.is_empty() || self.stream.is_holding()) && !self.stream.is_sending();
         if unsent != self.polls_write {
             self.stream.set_write_interest(registry, token, unsent)?;
             self.polls_write = unsent;
@@ -121,9 +122,24 @@ impl Connection {
         self.end_ahead = true;
     }
 
+    /// Its socket failed.
+    pub fn note_broken(&mut self) {
+        self.broken = true;
+    }
+
+    /// Whether there is something for a turn once a reply was sent.
+    pub fn wants_turn(&self) -> bool {
+        self.broken || self.busy || self.closing || self.readable || self.ended || !self.output.is_empty()
+    }
+
     /// Whether it is idle: no request is in progress and no reply unsent.
     pub fn is_idle(&self) -> bool {
-        self.output.is_empty() && self.input.is_empty() && self.session.is_idle() && !self.stream.is_holding()
+        !self.stream.is_sending()
+            && !self.stream.has_unread()
+            && self.output.is_empty()
+            && self.input.is_empty()
+            && self.session.is_idle()
+            && !self.stream.is_holding()
     }
 
     /// Whether it receives what was not asked for by its last request: the lines of `watch`.
@@ -133,7 +149,7 @@ impl Connection {
 
     /// Whether its client has taken longer than its protocol allows.
     pub fn is_late(&self, now: u64) -> bool {
-        if self.output.is_empty() {
+        if self.output.is_empty() && !self.stream.is_sending() {
             return self.session.is_late(now, self.peer.active.load(Ordering::Relaxed));
         }
         self.session.closes_stuck() && now.saturating_sub(self.taken) > STUCK_SECONDS
@@ -167,11 +183,24 @@ impl Connection {
         })
     }
 
+    /// Whether what comes now can be passed to its turn as it is.
+    pub fn takes_ahead(&self) -> bool {
+        let is_waiting = !self.readable && self.output.is_empty() && self.input.is_empty();
+        let has_turn = self.queued || self.busy || self.closing || self.broken;
+        is_waiting && !has_turn && !self.stream.is_sending() && !self.stream.has_unread()
+    }
+
     /// Reads into `buffer` before its turn, if it is idle and its socket may have input. Returns how many bytes are to
     /// be passed to its turn.
     pub fn read_ahead(&mut self, buffer: &mut [u8], counters: &Counters) -> usize {
         let waits = self.readable && self.output.is_empty() && self.input.is_empty();
-        if !waits || self.queued || self.busy || self.closing || !self.stream.short_reads_are_final() {
+        if !waits
+            || self.queued
+            || self.busy
+            || self.closing
+            || self.stream.is_sending()
+            || !self.stream.short_reads_are_final()
+        {
             return 0;
         }
         match self.stream.read(buffer) {
@@ -200,7 +229,7 @@ impl Connection {
             if self.session.is_overrun() {
                 return Ok(Fate::Close);
             }
-            if self.send_kept(turn)? == Sent::Part {
+            if self.stream.is_sending() || self.send_kept(turn)? == Sent::Part {
                 return Ok(Fate::Wait);
             }
             if self.closing {
@@ -263,7 +292,8 @@ impl Connection {
         read
     }
 
-    fn note_read(&mut self, bytes: usize, asked: usize, counters: &Counters) {
+    /// This many bytes were read, of a number that was asked for.
+    pub fn note_read(&mut self, bytes: usize, asked: usize, counters: &Counters) {
         counters.bytes_read.add(bytes as u64);
         if bytes == 0 {
             self.ended = true;
@@ -336,7 +366,7 @@ impl Connection {
             return Ok(());
         }
         match send(&mut self.stream, turn.out, turn.counters) {
-            Ok(Sent::All) => {}
+            Ok(Sent::All) => self.taken = turn.now,
             // Bytes that the TLS stream holds are not in the outbox any more.
             Ok(Sent::Part) => {
                 self.peer.set_state(State::Write);

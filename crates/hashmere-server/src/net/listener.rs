@@ -1,7 +1,7 @@
 //! Listening sockets.
 
 use super::mailbox::Arrival;
-use super::stream::Stream;
+use super::stream::{Plain, Stream};
 use crate::config::{Address, Config, Endpoint, Protocol};
 use crate::tls::Acceptor;
 use mio::event::Source;
@@ -115,13 +115,13 @@ impl Listener {
                 let _ = stream.set_nodelay(true);
                 let stream = match tls {
                     Some(tls) => Stream::Tls(Box::new(tls.accept(stream)?)),
-                    None => Stream::Tcp(stream),
+                    None => Stream::Plain(Plain::Tcp(stream)),
                 };
                 Ok(Arrival { stream, address: format!("tcp:{address}"), listener, protocol })
             }
             Kind::Unix(socket) => {
                 let (stream, _) = socket.accept()?;
-                Ok(Arrival { stream: Stream::Unix(stream), address: "unix".into(), listener, protocol })
+                Ok(Arrival { stream: Stream::Plain(Plain::Unix(stream)), address: "unix".into(), listener, protocol })
             }
         }
     }

@@ -4,14 +4,17 @@ mod connection;
 mod listener;
 pub(crate) mod mailbox;
 mod read_batch;
+mod ring_stream;
+mod ring_turns;
 mod send;
 mod stream;
 mod worker;
 
-use crate::config::Config;
+use crate::config::{Config, EventLoop};
 use crate::protocol::resp::notify;
 use crate::server::{Secrets, Server};
 use hashmere::Store;
+use hashmere_uring::Ring;
 use listener::Listener;
 use mailbox::Mailbox;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -70,7 +73,9 @@ fn prepare(config: Config) -> Result<Prepared, String> {
 }
 
 fn run(store: Store, prepared: Prepared, ready: impl FnOnce(&Store, &[String])) -> Result<(), String> {
-    let Prepared { config, listeners, secrets } = prepared;
+    let Prepared { mut config, listeners, secrets } = prepared;
+    let rings = rings(&config)?;
+    config.event_loop = if rings.is_ok() { EventLoop::IoUring } else { EventLoop::Epoll };
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(|error| format!("cannot handle signals: {error}"))?;
     if let Some(bytes) = config.feed {
@@ -78,8 +83,11 @@ fn run(store: Store, prepared: Prepared, ready: impl FnOnce(&Store, &[String])) 
         enabled.map_err(|error| format!("cannot keep the store's changes: {error}"))?;
     }
     let server = Arc::new(Server::with(store, config, secrets));
+    if let Err(reason) = &rings {
+        server.log(1, || format!("sockets by epoll: {reason}"));
+    }
     let followed = notify::open(&server.store, &server.config.keyspace_events)?;
-    let workers = start(&server, listeners)?;
+    let workers = start(&server, listeners, rings.unwrap_or_default())?;
     if let Some((mut feed, wanted)) = followed {
         let server = server.clone();
         let thread = std::thread::Builder::new().name("keyspace".into());
@@ -107,7 +115,22 @@ struct Running {
     addresses: Vec<String>,
 }
 
-fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, String> {
+/// A ring for each event loop; or why there are none. An error if there have to be.
+fn rings(config: &Config) -> Result<Result<Vec<Ring>, String>, String> {
+    if config.event_loop == EventLoop::Epoll {
+        return Ok(Err("asked for".into()));
+    }
+    let loops = config.threads.max(1);
+    let made = hashmere_uring::probe().and_then(|()| (0..loops).map(|_| Ring::new()).collect::<std::io::Result<_>>());
+    match made {
+        Err(error) if config.event_loop == EventLoop::IoUring => {
+            Err(format!("io_uring cannot be used here: {error}; -o event_loop=epoll does without"))
+        }
+        made => Ok(made.map_err(|error| error.to_string())),
+    }
+}
+
+fn start(server: &Arc<Server>, listeners: Vec<Listener>, rings: Vec<Ring>) -> Result<Running, String> {
     let failed = |error: std::io::Error| format!("cannot start an event loop: {error}");
     let addresses: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
     addresses.iter().for_each(|address| server.peers.listens(address.clone(), crate::server::now_ms() / 1000));
@@ -121,6 +144,7 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, Stri
     server.watchers.set_wakers(&mailboxes);
     server.streams.set_wakers(&mailboxes);
     let mut listeners = Some(listeners);
+    let mut rings = rings.into_iter();
     let mut threads = Vec::new();
     // Before the first connection, which may ask for the figures.
     server.start_counting();
@@ -129,7 +153,8 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, Stri
         let worker = Worker::new(server.clone(), index, poll, mailboxes.clone(), listeners);
         let mut worker = worker.map_err(failed)?;
         let thread = std::thread::Builder::new().name(format!("serve-{index}"));
-        threads.push(thread.spawn(move || worker.run()).map_err(failed)?);
+        let ring = rings.next();
+        threads.push(thread.spawn(move || worker.run(ring)).map_err(failed)?);
     }
     Ok(Running { threads, mailboxes, addresses })
 }

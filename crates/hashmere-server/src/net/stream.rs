@@ -1,20 +1,49 @@
-//! A connection's socket: TCP, Unix, or TLS over TCP.
+//! A connection's socket: TCP, Unix, or TLS over TCP; plain ones by a ring too.
 
+use super::ring_stream::RingStream;
 use crate::tls::TlsStream;
+use hashmere_uring::{Ring, Tag};
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 
-/// The socket.
+/// A socket as it is.
 #[derive(Debug)]
-pub enum Stream {
+pub enum Plain {
     /// TCP.
     Tcp(TcpStream),
     /// Unix.
     Unix(UnixStream),
-    /// TLS.
+}
+
+/// The socket.
+#[derive(Debug)]
+pub enum Stream {
+    /// Read and written by this event loop.
+    Plain(Plain),
+    /// The same over TLS.
     Tls(Box<TlsStream>),
+    /// Read and written by a ring.
+    Ring(Box<RingStream>),
+}
+
+impl Plain {
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Plain::Tcp(stream) => stream,
+            Plain::Unix(stream) => stream,
+        }
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Plain::Tcp(stream) => stream.as_fd(),
+            Plain::Unix(stream) => stream.as_fd(),
+        }
+    }
 }
 
 impl Stream {
@@ -32,30 +61,105 @@ impl Stream {
         }
     }
 
-    fn source(&mut self) -> &mut dyn Source {
+    /// Whether a ring has a reply that was not sent yet: nothing is written before.
+    #[inline]
+    pub fn is_sending(&self) -> bool {
+        matches!(self, Stream::Ring(stream) if stream.is_sending())
+    }
+
+    /// Whether a ring has received what was not read yet.
+    #[inline]
+    pub fn has_unread(&self) -> bool {
+        matches!(self, Stream::Ring(stream) if stream.has_unread())
+    }
+
+    /// Whether it is what a ring calls so.
+    pub fn is_ring(&self, tag: Tag) -> bool {
+        matches!(self, Stream::Ring(stream) if stream.is(tag))
+    }
+
+    /// The socket, if it is what a ring calls so.
+    pub fn ring(&mut self, tag: Tag) -> Option<&mut RingStream> {
         match self {
-            Stream::Tcp(stream) => stream,
-            Stream::Unix(stream) => stream,
-            Stream::Tls(tls) => tls.socket(),
+            Stream::Ring(stream) if stream.is(tag) => Some(stream),
+            _ => None,
         }
     }
 
-    /// Registers it for input, edge-triggered.
+    /// Asks the ring for what is to be done, if it is one's.
+    pub fn hand_over(&mut self, ring: &mut Ring) -> io::Result<()> {
+        match self {
+            Stream::Ring(stream) => stream.hand_over(ring),
+            _ => Ok(()),
+        }
+    }
+
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Stream::Plain(stream) => stream.source(),
+            Stream::Tls(tls) => tls.socket(),
+            Stream::Ring(stream) => stream.socket().source(),
+        }
+    }
+
+    /// Registers it for input, edge-triggered; not if it is a ring's.
     pub fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        registry.register(self.source(), token, Interest::READABLE)
+        match self {
+            Stream::Ring(_) => Ok(()),
+            _ => registry.register(self.source(), token, Interest::READABLE),
+        }
     }
 
     /// Changes whether write readiness is polled too. A Unix socket reports it each time that its client has read
     /// something, so only a connection with unsent replies asks for it.
     pub fn set_write_interest(&mut self, registry: &Registry, token: Token, room: bool) -> io::Result<()> {
-        let interest = if room { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-        registry.reregister(self.source(), token, interest)
+        match (matches!(self, Stream::Ring(_)), room) {
+            (true, true) => registry.register(self.source(), token, Interest::WRITABLE),
+            (true, false) => registry.deregister(self.source()),
+            (false, true) => registry.reregister(self.source(), token, Interest::READABLE | Interest::WRITABLE),
+            (false, false) => registry.reregister(self.source(), token, Interest::READABLE),
+        }
     }
 
-    /// Removes it from the poll.
-    pub fn deregister(&mut self, registry: &Registry) {
-        // It is about to be closed, which does the same.
+    /// Ends what is under way for it, before it is closed.
+    pub fn finish(&mut self, registry: &Registry, ring: Option<&mut Ring>) -> io::Result<()> {
+        // Closing does the same; and a ring's is seldom registered.
         let _ = registry.deregister(self.source());
+        match (self, ring) {
+            (Stream::Ring(stream), Some(ring)) => stream.finish(ring),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Read for Plain {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Plain::Tcp(stream) => stream.read(buffer),
+            Plain::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Plain {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Plain::Tcp(stream) => stream.write(bytes),
+            Plain::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Plain::Tcp(stream) => stream.write_vectored(pieces),
+            Plain::Unix(stream) => stream.write_vectored(pieces),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -63,9 +167,9 @@ impl Read for Stream {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Plain(stream) => stream.read(buffer),
             Stream::Tls(tls) => tls.read(buffer),
+            Stream::Ring(stream) => stream.read(buffer),
         }
     }
 }
@@ -74,17 +178,17 @@ impl Write for Stream {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Plain(stream) => stream.write(bytes),
             Stream::Tls(tls) => tls.write(bytes),
+            Stream::Ring(stream) => stream.write(bytes),
         }
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.write_vectored(pieces),
-            Stream::Unix(stream) => stream.write_vectored(pieces),
+            Stream::Plain(stream) => stream.write_vectored(pieces),
             Stream::Tls(tls) => tls.write_vectored(pieces),
+            Stream::Ring(stream) => stream.write_vectored(pieces),
         }
     }
 

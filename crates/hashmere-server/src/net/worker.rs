@@ -4,11 +4,15 @@ use super::connection::{Connection, Fate};
 use super::listener::Listener;
 use super::mailbox::{self, Arrival, Mailbox};
 use super::read_batch::Batch;
+use super::ring_stream::RingStream;
+use super::ring_turns::Ringed;
+use super::stream::Stream;
 use crate::outbox::Outbox;
 use crate::server::{now_ms, Server};
 use crate::session::Session;
 use crate::turn::Turn;
 use crate::watch::connections;
+use hashmere_uring::Ring;
 use mio::{Events, Interest, Poll, Token};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -27,12 +31,14 @@ const SHORT_TICK: Duration = Duration::from_millis(50);
 /// One event loop with its connections.
 #[derive(Debug)]
 pub struct Worker {
-    server: Arc<Server>,
-    index: usize,
-    poll: Poll,
+    pub(super) server: Arc<Server>,
+    pub(super) index: usize,
+    pub(super) poll: Poll,
+    /// It moves the bytes of plain sockets.
+    pub(super) ringed: Option<Ringed>,
     mailboxes: Vec<Arc<Mailbox>>,
     listeners: Vec<Listener>,
-    connections: Vec<Option<Connection>>,
+    pub(super) connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     /// Connections that have more to do.
     queue: Vec<usize>,
@@ -66,6 +72,7 @@ impl Worker {
             server,
             index,
             poll,
+            ringed: None,
             mailboxes,
             listeners,
             connections: Vec::new(),
@@ -82,12 +89,15 @@ impl Worker {
         })
     }
 
-    /// Serves until the server stops.
-    pub fn run(&mut self) {
+    /// Serves until the server stops; by a ring, if there is one.
+    pub fn run(&mut self, ring: Option<Ring>) {
+        if let Some(ring) = ring {
+            self.use_ring(ring);
+        }
         let mut events = Events::with_capacity(1024);
         let mut batch = Batch::new();
         loop {
-            if let Err(error) = self.poll.poll(&mut events, Some(self.timeout())) {
+            if let Err(error) = self.wait(&mut events) {
                 if error.kind() != io::ErrorKind::Interrupted {
                     self.server.log(0, || format!("an event loop ends: {error}"));
                     return;
@@ -121,6 +131,15 @@ impl Worker {
                 return;
             }
         }
+    }
+
+    fn wait(&mut self, events: &mut Events) -> io::Result<()> {
+        let limit = self.timeout();
+        if self.ringed.is_none() {
+            return self.poll.poll(events, Some(limit));
+        }
+        events.clear();
+        self.wait_ring(events, limit)
     }
 
     /// How long to wait for events.
@@ -175,7 +194,7 @@ impl Worker {
     }
 
     /// Gives a connection its turn; `input` was read ahead.
-    fn turn(&mut self, token: usize, input: &[u8]) {
+    pub(super) fn turn(&mut self, token: usize, input: &[u8]) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
         if connection.queued {
             return;
@@ -191,6 +210,11 @@ impl Worker {
         let mut fate = connection.turn(&mut turn, &mut self.buffer, input);
         if fate != Fate::Close && connection.update_interest(self.poll.registry(), Token(token)).is_err() {
             fate = Fate::Close;
+        }
+        if let (true, Some(ringed)) = (fate != Fate::Close, &mut self.ringed) {
+            if connection.stream.hand_over(&mut ringed.ring).is_err() {
+                fate = Fate::Close;
+            }
         }
         if connection.is_subscribed() && !self.subscribed.contains(&token) {
             self.subscribed.push(token);
@@ -211,7 +235,8 @@ impl Worker {
         connection.release(&self.server);
         let reason = if connection.is_broken() { "error" } else { reason };
         connections::closed(&self.server, self.index, &connection.peer, reason);
-        connection.stream.deregister(self.poll.registry());
+        // A ring that fails ends the loop with its next wait.
+        let _ = connection.stream.finish(self.poll.registry(), self.ringed.as_mut().map(|ringed| &mut ringed.ring));
         self.server.peers.leave(&connection.peer);
         self.server.open.fetch_sub(1, Ordering::Relaxed);
         self.free.push(token);
@@ -266,8 +291,15 @@ impl Worker {
         });
         let peer = self.server.peers.enter(arrival.address, arrival.listener, self.now);
         connections::opened(&self.server, self.index, &peer);
-        let mut connection = Connection::new(arrival.stream, peer, Session::new(&self.server, arrival.protocol));
-        let registered = connection.stream.register(self.poll.registry(), Token(token));
+        let stream = match (arrival.stream, &mut self.ringed) {
+            (Stream::Plain(socket), Some(ringed)) => Stream::Ring(Box::new(RingStream::new(socket, ringed.tag(token)))),
+            (stream, _) => stream,
+        };
+        let mut connection = Connection::new(stream, peer, Session::new(&self.server, arrival.protocol));
+        let mut registered = connection.stream.register(self.poll.registry(), Token(token));
+        if let Some(ringed) = &mut self.ringed {
+            registered = registered.and_then(|()| connection.stream.hand_over(&mut ringed.ring));
+        }
         self.connections[token] = Some(connection);
         if let Err(error) = registered {
             self.server.log(0, || format!("cannot watch a connection: {error}"));
@@ -328,6 +360,7 @@ impl Worker {
         if Instant::now() >= deadline {
             return true;
         }
+        self.serve_last();
         for token in 0..self.connections.len() {
             // Requests that arrived before the stop are still performed.
             if let Some(Some(connection)) = self.connections.get_mut(token) {

@@ -4,6 +4,7 @@
 
 pub mod binary;
 pub mod exptime;
+pub(crate) mod first_byte;
 pub(crate) mod http;
 pub(crate) mod memcached;
 pub mod meta;

@@ -123,6 +123,7 @@ pub fn hashmere(server: &Server, sink: &mut Sink<'_>) {
     let path = server.store.path().display().to_string();
     sink("store", &path);
     sink("mode", if store.mode == hashmere::Mode::Cache { "cache" } else { "strict" });
+    sink("event_loop", server.config.event_loop.name());
     put(sink, "items", store.items);
     put(sink, "bytes_live", store.bytes_live);
     put(sink, "bytes_dead", store.bytes_dead);

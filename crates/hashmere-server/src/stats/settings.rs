@@ -31,6 +31,7 @@ pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "chunk_size", 8);
     put(sink, "num_threads", config.threads as u64);
     put(sink, "num_threads_per_udp", 0);
+    sink("event_loop", config.event_loop.name());
     sink("stat_key_prefix", &char::from(server.detail.delimiter).to_string());
     sink("detail_enabled", yes(server.detail.is_on()));
     put(sink, "reqs_per_event", 0);

@@ -3,12 +3,15 @@
 
 use crate::support::Scratch;
 use hashmere::{Mode, OpenError, Options, Store};
-use hashmere_server::{Address, Config, Endpoint, Protocol, TlsFiles};
+use hashmere_server::{Address, Config, Endpoint, EventLoop, Protocol, TlsFiles};
 use std::process::Command;
 use std::time::Duration;
 
 /// Its options, one a line: letters and names are those of memcached and of `hashmere serve`.
 const OPTIONS: &str = "HASHMERE_TEST_SERVER";
+
+/// The event loop of all servers of these tests: `epoll`, or `io_uring`; else what a server takes by itself.
+pub const EVENT_LOOP: &str = "HASHMERE_EVENT_LOOP";
 
 /// Starts a server with these options and with its store in this folder.
 pub fn command(scratch: &Scratch, options: &[&str]) -> Command {
@@ -52,7 +55,8 @@ struct Plan {
 
 impl Plan {
     fn read(options: &[&str]) -> Plan {
-        let config = Config { threads: 2, ..Config::default() };
+        let event_loop = std::env::var(EVENT_LOOP).map_or(EventLoop::Auto, |name| event_loop(&name));
+        let config = Config { threads: 2, event_loop, ..Config::default() };
         let mut plan = Plan { config, mode: Mode::Cache, bytes: 64 << 20, protocol: Protocol::Memcached };
         let mut options = options.iter().copied();
         while let Some(option) = options.next() {
@@ -70,6 +74,7 @@ impl Plan {
                 "-S" => (config.sasl, plan.protocol) = (true, Protocol::Binary),
                 "--feed" => config.feed = Some(size(value())),
                 "--resp" => plan.protocol = Protocol::Resp,
+                "--all-protocols" => plan.protocol = Protocol::All,
                 "--notify-keyspace-events" => config.keyspace_events = value().into(),
                 "-A" => config.may_shutdown = true,
                 "-F" => config.may_flush = false,
@@ -107,12 +112,18 @@ impl Plan {
             None if option == "access_times" => config.access_times = true,
             Some(("idle_timeout", seconds)) => config.idle = Some(Duration::from_secs(seconds.parse().unwrap())),
             Some(("lease_time", seconds)) => config.lease_time = seconds.parse().unwrap(),
+            Some(("event_loop", name)) => config.event_loop = event_loop(name),
             Some(("input_max", bytes)) => config.input_max = size(bytes) as usize,
             Some(("ssl_chain_cert", file)) => config.tls.get_or_insert_with(files).chain = file.into(),
             Some(("ssl_key", file)) => config.tls.get_or_insert_with(files).key = file.into(),
             _ => panic!("the test server has no option -o {option}"),
         }
     }
+}
+
+fn event_loop(name: &str) -> EventLoop {
+    let all = [EventLoop::Auto, EventLoop::Epoll, EventLoop::IoUring];
+    all.into_iter().find(|event_loop| event_loop.name() == name).unwrap_or_else(|| panic!("no event loop is {name}"))
 }
 
 /// `512k`, `4m`, or bytes.

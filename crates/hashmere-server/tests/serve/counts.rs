@@ -123,10 +123,13 @@ fn what_each_connection_is_about() {
         let mut client = server.connect();
         client.send(sent);
         opened.push(client);
+        // That one, those before it, and the one that asks.
+        let connections = opened.len() + 1;
         let deadline = Instant::now() + PATIENCE;
         loop {
             let conns = asking.ask("stats conns\r\n");
-            if conns.matches(&format!(":state {state}\r\n")).count() == 1 {
+            let are_all = conns.matches(":listen_addr ").count() == connections;
+            if are_all && conns.matches(&format!(":state {state}\r\n")).count() == 1 {
                 return conns;
             }
             assert!(Instant::now() < deadline, "no {state} in {conns}");

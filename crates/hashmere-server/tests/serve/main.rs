@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod admin;
+mod all_protocols;
 mod around;
 mod auth;
 mod binary;
@@ -9,6 +10,7 @@ mod child;
 mod clients;
 mod counts;
 mod differential;
+mod event_loops;
 mod exact;
 mod feed;
 mod grammar;

@@ -39,6 +39,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer { name: "hashmere-dump", ours: &["hashmere"], others: Some(&["base64", "serde", "serde_json"]) },
     Layer { name: "hashmere-tls", ours: &[], others: Some(&["rustls"]) },
+    Layer { name: "hashmere-uring", ours: &[], others: Some(&["io-uring", "libc"]) },
     // Protocols are spoken directly: its lib.rs has the measurement.
     Layer {
         name: "hashmere-sinks",
@@ -86,6 +87,7 @@ const LAYERS: &[Layer] = &[
             "hashmere-os",
             "hashmere-replica",
             "hashmere-tls",
+            "hashmere-uring",
         ],
         others: None,
     },

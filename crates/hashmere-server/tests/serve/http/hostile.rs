@@ -274,7 +274,7 @@ fn what_fits_no_other_option_is_refused_at_the_start() {
     assert!(
         refused([0, 0, 0, 0], true, None).contains("--http-write on an address of other machines needs --http-token")
     );
-    assert!(refused([127, 0, 0, 1], false, Some("/none")).contains("--http needs --http-token"));
+    assert!(refused([127, 0, 0, 1], false, Some("/none")).contains("HTTP needs --http-token"));
     assert_eq!(refused([0, 0, 0, 0], false, None), "not reached");
     let scratch = Scratch::new("token");
     let file = scratch.path().join("token");
