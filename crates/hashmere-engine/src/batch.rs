@@ -5,7 +5,7 @@ use crate::error::{ReadError, WriteError};
 use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
 use crate::types::Attributes;
-use hashmere_format::row::Stat;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 impl SharedEngine {
@@ -52,7 +52,12 @@ impl SharedEngine {
                 };
                 ends.push((bytes.len(), found));
             }
-            engine.count(Stat::Hits, hits);
+            // Which of them those were is looked up only if one is to be sampled: those that were found ahead.
+            engine.count_hits(hits, |nth| {
+                let mut found = keys.iter().zip(all.each()).filter(|(_, ahead)| ahead.is_found());
+                let (key, ahead) = found.nth(nth as usize)?;
+                Some((Cow::Borrowed(key.as_ref()), ahead.hash().hash))
+            });
         }
         Ok(())
     }

@@ -7,8 +7,8 @@ use crate::fork_handle::SharedEngine;
 use crate::types::{Address, CasOutcome, Change, EntryId, Expected, Item, Update, Updated};
 use crate::view::View;
 use hashmere_format::hash::fingerprint;
-use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 impl SharedEngine {
@@ -87,7 +87,7 @@ impl SharedEngine {
             Err(ReadError::Stale) => None,
             Err(error) => return Err(error),
         };
-        engine.count(if used.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        self.count_use_at(used.is_some(), at);
         Ok(used)
     }
 
@@ -131,6 +131,15 @@ impl SharedEngine {
                 }
             }
         }
+    }
+
+    /// Counts a read by a UID or entry id.
+    pub fn count_use_at(&self, is_hit: bool, at: Address) {
+        let engine = self.engine();
+        engine.count_read_of(is_hit, || {
+            let named = self.read_at(at, |found| Ok((engine.key_of(found), self.key_hash(found).hash)));
+            named.ok().map(|(key, hash)| (Cow::Owned(key), hash))
+        });
     }
 
     /// The hash of the key of a record.

@@ -5,7 +5,6 @@ use crate::engine::{Fetched, PIN_FROM};
 use crate::error::ReadError;
 use crate::fork_handle::SharedEngine;
 use crate::view::View;
-use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ impl SharedEngine {
             engine.visit(found);
             Ok(Fetched::Copied(()))
         })?;
-        engine.count(if fetched.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        engine.count_read(fetched.is_some(), key, kh);
         Ok(match (fetched, made) {
             (Some(Fetched::Copied(())), Some(made)) => Roomed::Copied(made),
             (Some(Fetched::Long), _) => self.view_of(key, kh)?.map_or(Roomed::Absent, Roomed::Long),

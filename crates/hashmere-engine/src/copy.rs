@@ -5,7 +5,6 @@ use crate::error::ReadError;
 use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
 use crate::view::View;
-use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
 use std::sync::Arc;
 
@@ -35,12 +34,12 @@ impl SharedEngine {
                 }
                 let answer = answer(engine, &found);
                 if engine.validate(&found, epoch) {
-                    engine.count(Stat::Hits, 1);
+                    engine.count_read(true, key, kh);
                     return Ok(Some(answer));
                 }
             }
             Probe::Absent => {
-                engine.count(Stat::Misses, 1);
+                engine.count_read(false, key, kh);
                 return Ok(None);
             }
             _ => {}
@@ -70,7 +69,7 @@ impl SharedEngine {
             }
             Ok(Some(answer(engine, found)))
         })?;
-        engine.count(if copied.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        engine.count_read(copied.is_some(), key, kh);
         match copied {
             None => Ok(None),
             Some(Some(answer)) => Ok(Some(answer)),

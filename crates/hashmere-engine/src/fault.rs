@@ -44,6 +44,12 @@ hashmere_mem::seeded_faults! {
     /// An expired record is there.
     ExpiryIgnored,
 
+    // Sampling.
+    /// A slot of the ring is taken for the sample that is looked for, whatever its checksum.
+    SampleBelieved,
+    /// A client samples on though the observer is gone.
+    SamplingUnended,
+
     // The change feed.
     /// What is about to be committed is not noted for a repair.
     FeedUnsaid,

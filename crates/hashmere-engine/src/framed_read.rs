@@ -5,7 +5,6 @@ use crate::error::ReadError;
 use crate::fork_handle::SharedEngine;
 use crate::types::Metadata;
 use crate::view::View;
-use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
 use std::sync::Arc;
 
@@ -105,7 +104,7 @@ impl SharedEngine {
         if !matches!(framed, Framed::Copied(_)) {
             buffer.truncate(start);
         }
-        engine.count(if matches!(framed, Framed::Absent) { Stat::Misses } else { Stat::Hits }, 1);
+        engine.count_read(!matches!(framed, Framed::Absent), key, kh);
         Ok(framed)
     }
 }

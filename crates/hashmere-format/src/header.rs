@@ -125,8 +125,15 @@ pub mod at {
     /// changed.
     pub const EVENTS: u64 = 2112;
 
+    /// Whether clients sample what they do, packed by [`Sampling`](crate::sample::Sampling).
+    pub const SAMPLING: u64 = 2624;
+    /// Samples a second that a client aims at, of each kind that has a trigger.
+    pub const SAMPLE_RATE: u64 = 2632;
+
     /// Pointers to the chunks of the segment table.
     pub const CHUNKS: u64 = 4096;
+    /// The ring of samples: see [`sample`](crate::sample).
+    pub const SAMPLES: u64 = 20 << 10;
     /// First chunk of the segment table.
     pub const CHUNK_0: u64 = 64 << 10;
     /// The client table.

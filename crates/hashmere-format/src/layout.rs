@@ -1,7 +1,7 @@
 //! What all parts of the layout come to: one number for it, and that no part reaches into the next.
 
 use crate::header::{at, checksum, limit, WAIT_GROUPS};
-use crate::{cell, feed, hash, record, region, root, row, segment, sync};
+use crate::{cell, feed, hash, record, region, root, row, sample, segment, sync};
 
 /// Folds the constants of this crate, so that two builds that disagree on the layout refuse each other.
 pub fn layout_hash() -> u64 {
@@ -36,14 +36,20 @@ pub fn layout_hash() -> u64 {
         row::at::FEED,
         feed::at::RING,
         feed::ENTRY_HEAD,
+        at::SAMPLING,
+        at::SAMPLES,
+        row::at::TRIGGERS,
+        sample::BYTES,
     ])
 }
 
 const _: () = {
-    assert!(at::CHUNKS + 8 * (limit::SEGMENTS / segment::CHUNK_ENTRIES) <= at::CHUNK_0);
+    assert!(at::CHUNKS + 8 * (limit::SEGMENTS / segment::CHUNK_ENTRIES) <= at::SAMPLES);
+    assert!(at::SAMPLES + (1 + sample::SLOTS) * sample::BYTES <= at::CHUNK_0);
     assert!(at::CHUNK_0 + segment::CHUNK_BYTES <= at::CLIENTS);
     assert!(at::CLIENTS + limit::CLIENTS as u64 * row::BYTES <= at::CELLS);
     assert!(at::FREE_RING + 8 * at::FREE_RING_LEN <= at::SYNC_NEXT);
     assert!(at::SYNC_POINTS[1] + sync::BYTES <= at::WAITED);
-    assert!(at::EVENTS + 8 * WAIT_GROUPS <= at::CHUNKS);
+    assert!(at::EVENTS + 8 * WAIT_GROUPS <= at::SAMPLING);
+    assert!(at::SAMPLE_RATE < at::CHUNKS);
 };

@@ -17,6 +17,7 @@ pub mod record;
 pub mod region;
 pub mod root;
 pub mod row;
+pub mod sample;
 pub mod segment;
 pub mod snapshot;
 pub mod sync;

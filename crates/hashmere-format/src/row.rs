@@ -21,6 +21,11 @@ pub mod at {
     /// hint.
     pub const ALIVE: u64 = 40;
 
+    /// Offset of the list of the transaction under way; 0 none. See [`crate::cell`].
+    pub const TRANSACTION: u64 = 48;
+    /// Number and stage of the last transaction.
+    pub const STATUS: u64 = 56;
+
     /// Root word that the operation under way uses; 0 between operations.
     pub const ACTIVE: u64 = 64;
     /// Offset of the bucket whose lock the owner holds or is about to take; 0 none.
@@ -58,18 +63,15 @@ pub mod at {
 
     /// First statistic; see [`crate::row::Stat`].
     pub const STATS: u64 = 192;
-    /// Offset of the list of the transaction under way; 0 none. See [`crate::cell`].
-    pub const TRANSACTION: u64 = 288;
-    /// Number and stage of the last transaction.
-    pub const STATUS: u64 = 296;
-    /// What is to be reported in the change feed, packed by [`FeedIntent`](crate::feed::FeedIntent); 0 nothing. (The
-    /// word behind it is unused.)
-    pub const FEED: u64 = 304;
+    /// First trigger of a sample, between the statistics; see [`crate::row::Trigger`].
+    pub const TRIGGERS: u64 = 224;
+    /// What is to be reported in the change feed, packed by [`FeedIntent`](crate::feed::FeedIntent); 0 nothing.
+    pub const FEED: u64 = 312;
     /// First pin: segment plus one in the low half, how many views hold it in the high half.
     pub const PINS: u64 = 320;
 }
 
-/// Statistics of a row: each a word at `STATS + 8 * n`, a hint that takes part in nothing.
+/// Statistics of a row: each a word at its [`at`](Stat::at), a hint that takes part in nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Stat {
@@ -82,28 +84,61 @@ pub enum Stat {
     /// Keys deleted.
     Deletes = 3,
     /// Times a lock was not free at once.
-    LockWaits = 4,
+    LockWaits = 7,
     /// Dead clients repaired.
-    Takeovers = 5,
+    Takeovers = 8,
     /// Leaves split.
-    Splits = 6,
+    Splits = 9,
     /// Segments cleaned.
-    Cleaned = 7,
+    Cleaned = 10,
     /// Records moved by the cleaner.
-    Moved = 8,
+    Moved = 11,
     /// Records dropped to make room.
-    Evicted = 9,
+    Evicted = 12,
     /// Records dropped because they had expired.
-    Expired = 10,
+    Expired = 13,
     /// Reads repeated because a segment was recycled during them.
-    Retries = 11,
+    Retries = 14,
 }
 
-/// How many statistics a row has.
-pub const STATS: u64 = 12;
+impl Stat {
+    /// Where its word is in a row.
+    #[inline(always)]
+    pub const fn at(self) -> u64 {
+        at::STATS + 8 * self as u64
+    }
+}
+
+/// What says when a client samples next: each the two's complement of the count at which it does, so that counter and
+/// trigger overflow together from then on. 0 never does. In the cache line of their counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Trigger {
+    /// Of [`Stat::Hits`].
+    Hit = 0,
+    /// Of [`Stat::Misses`].
+    Miss = 1,
+    /// Of [`Stat::Sets`]; each delete adds 1 to it.
+    Write = 2,
+}
+
+impl Trigger {
+    /// All of them.
+    pub const ALL: [Trigger; 3] = [Trigger::Hit, Trigger::Miss, Trigger::Write];
+    /// The value that is due at the next operation, whatever the count.
+    pub const NEXT: u64 = u64::MAX;
+
+    /// Where its word is in a row.
+    #[inline(always)]
+    pub const fn at(self) -> u64 {
+        at::TRIGGERS + 8 * self as u64
+    }
+}
 
 const _: () = {
-    assert!(at::STATS + 8 * STATS <= at::PINS);
+    assert!(Stat::Deletes.at() < at::TRIGGERS && Trigger::Write.at() < Stat::LockWaits.at());
+    assert!(Trigger::Write.at() / 64 == at::STATS / 64);
+    assert!(Stat::Retries.at() < at::FEED && at::FEED < at::PINS);
     assert!(at::PINS + 8 * PINS <= BYTES);
 };
 

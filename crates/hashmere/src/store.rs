@@ -5,7 +5,6 @@ use crate::{
     CheckReport, Error, Expiry, Item, Key, Metadata, Mode, OpenError, ReadError, Stats, Version, View, WriteError,
 };
 use hashmere_engine::{resolve, FileEngine, SharedEngine, StoreHandle};
-use hashmere_format::row::Stat;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,12 +85,18 @@ impl Store {
     /// # Errors
     /// See [`ReadError`].
     pub fn view<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<View>, ReadError> {
-        let view = match self.name(key) {
-            Name::Key(key, kh) => self.shared.view_of(key, kh)?,
-            Name::At(at) => self.shared.view_at(at)?,
-        };
-        self.engine().count(if view.is_some() { Stat::Hits } else { Stat::Misses }, 1);
-        Ok(view)
+        Ok(match self.name(key) {
+            Name::Key(key, kh) => {
+                let view = self.shared.view_of(key, kh)?;
+                self.engine().count_read(view.is_some(), key, kh);
+                view
+            }
+            Name::At(at) => {
+                let view = self.shared.view_at(at)?;
+                self.shared.count_use_at(view.is_some(), at);
+                view
+            }
+        })
     }
 
     /// Everything about a key except its value.

@@ -22,6 +22,7 @@ mod observe;
 mod read;
 mod reclaim;
 mod recover;
+mod sampling;
 mod stats;
 mod store_state;
 mod transact;

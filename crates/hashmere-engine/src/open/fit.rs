@@ -21,6 +21,9 @@ impl Opened {
     /// Notes in which boot, and as which file, the store is open for writing. Before the mark that it was closed in
     /// order goes: after a death in between it is still there.
     pub(super) fn claim_file(&self) -> io::Result<()> {
+        if !self.is_whole()? {
+            self.engine.forget_sampling();
+        }
         let identity = file::identity(self.engine.mem.file())?;
         self.engine.set_boot(boot_words());
         self.engine.set_file_identity(identity);

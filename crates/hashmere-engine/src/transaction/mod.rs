@@ -18,7 +18,7 @@ use crate::error::{ReadError, WriteError};
 use crate::transaction::notes::{FEW, NO_ROOT};
 use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Ttl};
-use hashmere_format::row::Stat;
+use std::borrow::Cow;
 use hashmere_mem::{Host, Mem};
 
 pub use notes::Notes;
@@ -90,7 +90,14 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     #[inline(always)]
     pub(crate) fn count_hits(&mut self) {
         if self.notes.hits != 0 {
-            self.engine.count(Stat::Hits, std::mem::take(&mut self.notes.hits));
+            let hits = std::mem::take(&mut self.notes.hits);
+            let notes = &*self.notes;
+            self.engine.count_hits(hits, |nth| {
+                let was_read = |part: &usize| matches!(notes.parts[*part].guard, Guard::Version(_) | Guard::Seen(_));
+                // They were read last.
+                let part = (0..notes.parts.len()).rev().filter(was_read).nth(nth as usize)?;
+                Some((Cow::Borrowed(notes.key(part)), notes.parts[part].kh.hash))
+            });
         }
     }
 

@@ -10,6 +10,7 @@ pub(super) mod epoch;
 pub(super) mod fairness;
 pub(super) mod lock;
 pub(super) mod quiesce;
+pub(super) mod sampling;
 pub(super) mod shown;
 pub(super) mod slots;
 pub(super) mod stalled;

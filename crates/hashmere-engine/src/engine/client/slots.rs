@@ -4,7 +4,7 @@ use crate::engine::{back_error, Engine};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit, PAGE};
-use hashmere_format::row::{self, Stat};
+use hashmere_format::row::{self, Stat, Trigger};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -82,6 +82,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(row + row::at::PID, u64::from(pid), Ordering::Relaxed);
         self.mem.store(row + row::at::SINCE, self.host.now_ms(), Ordering::Relaxed);
         self.mem.write(row + row::at::NAME, &bytes);
+        // What a former client was to sample.
+        Trigger::ALL.into_iter().for_each(|trigger| self.mem.store(row + trigger.at(), 0, Ordering::Relaxed));
         let times = self.mem.load(row + row::at::STATE, Ordering::Relaxed) >> 8;
         self.mem.store(row + row::at::STATE, (times + 1) << 8 | 1, Ordering::Release);
     }
@@ -147,35 +149,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
         is_it().then_some(process)
     }
 
-    /// Counts something for this thread.
-    #[inline(always)]
-    pub fn count(&self, stat: Stat, n: u64) {
-        let row = self.row_of_thread();
-        if row != 0 {
-            self.count_at(row, stat, n);
-        } else {
-            self.count_beside_others(stat, n);
-        }
-    }
-
-    /// The same for a thread that has no writer yet, or none of its own: others count the same in that row.
+    /// Counts for this thread that a read was repeated so often.
     #[cold]
-    fn count_beside_others(&self, stat: Stat, n: u64) {
-        let row = self.claim_row();
+    pub(in crate::engine) fn count_retries(&self, n: u64) {
+        let row = self.own_row();
         if row != 0 {
-            self.mem.fetch_add(row + row::at::STATS + 8 * stat as u64, n, Ordering::Relaxed);
+            // A thread that has no writer of its own counts beside others.
+            self.mem.fetch_add(row + Stat::Retries.at(), n, Ordering::Relaxed);
         }
     }
 
     /// A figure of a row.
     pub(in crate::engine) fn figure(&self, row: u64, stat: Stat) -> u64 {
-        self.mem.load(row + row::at::STATS + 8 * stat as u64, Ordering::Relaxed)
+        self.mem.load(row + stat.at(), Ordering::Relaxed)
     }
 
     /// Counts in the row of a writer that this thread has: no other thread counts the same there.
     #[inline(always)]
     pub(in crate::engine) fn count_at(&self, row: u64, stat: Stat, n: u64) {
-        let offset = row + row::at::STATS + 8 * stat as u64;
+        let offset = row + stat.at();
         let now = self.mem.load(offset, Ordering::Relaxed);
         self.mem.store(offset, now.wrapping_add(n), Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ use crate::engine::client::thread::{self, known_number, thread_number, Lender, O
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::limit;
-use hashmere_format::row::{self, Stat};
+use hashmere_format::row::{self, Stat, Trigger};
 use hashmere_mem::{Host, Mem};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -53,7 +53,20 @@ struct WriterCell {
     taken: AtomicBool,
     /// Its thread has ended while something of it was still in use.
     left: AtomicBool,
+    /// How its operations are sampled, by trigger.
+    paces: [Pace; Trigger::ALL.len()],
     writer: UnsafeCell<Writer>,
+}
+
+/// How often operations of one kind are sampled.
+#[derive(Default)]
+pub(super) struct Pace {
+    /// One of so many.
+    pub(super) period: AtomicU64,
+    /// When the last was, by the monotonic clock in nanoseconds; 0: long ago.
+    pub(super) last: AtomicU64,
+    /// The session that this is of, plus one; 0: none.
+    pub(super) session: AtomicU64,
 }
 
 impl WriterCell {
@@ -63,6 +76,7 @@ impl WriterCell {
             before: Default::default(),
             taken: AtomicBool::new(false),
             left: AtomicBool::new(false),
+            paces: Default::default(),
             writer: UnsafeCell::default(),
         }
     }
@@ -117,6 +131,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Writers {
+    /// How the operations that are counted in a row of this process are sampled.
+    pub(super) fn paces_of(&self, row: u64) -> Option<&[Pace; Trigger::ALL.len()]> {
+        let has_row = |cell: &&WriterCell| cell.row.load(Ordering::Relaxed) == row;
+        let own = self.cells.get(known_number()).filter(has_row);
+        own.or_else(|| self.all().find(has_row)).map(|cell| &cell.paces)
+    }
+
     pub(super) fn new() -> Writers {
         static IDS: AtomicU64 = AtomicU64::new(0);
         Writers {

@@ -33,6 +33,11 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
+    /// Whether something was found where it may be.
+    pub(crate) fn is_found(&self) -> bool {
+        self.slot_offset != 0
+    }
+
     /// The key's hash.
     #[inline(always)]
     pub(crate) fn hash(&self) -> KeyHash {

@@ -5,7 +5,6 @@ use crate::engine::read::Probe;
 use crate::engine::{Engine, Found, KeyHash};
 use crate::error::ReadError;
 use crate::types::{Metadata, Uid, Version};
-use hashmere_format::row::Stat;
 use hashmere_format::segment::State;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -51,13 +50,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.visit(&found);
                 let also = also(&found);
                 if self.validate(&found, epoch) {
-                    self.count(Stat::Hits, 1);
+                    self.count_read(true, key, kh);
                     return Ok(Some(Fetched::Copied(also)));
                 }
                 buffer.truncate(start);
             }
             Probe::Absent => {
-                self.count(Stat::Misses, 1);
+                self.count_read(false, key, kh);
                 return Ok(None);
             }
             _ => {}
@@ -84,7 +83,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.visit(found);
             Ok(Fetched::Copied(also(found)))
         })?;
-        self.count(if fetched.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        self.count_read(fetched.is_some(), key, kh);
         Ok(fetched)
     }
 

@@ -15,7 +15,6 @@ use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::leaf::{LockWord, Slot, LOCK_WORD};
 use hashmere_format::record::{field, Head, RecordHeader};
-use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -179,7 +178,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for attempt in 0..ATTEMPTS {
             if let Some(answer) = self.try_read(key, kh, take)? {
                 if attempt != 0 {
-                    self.count(Stat::Retries, u64::from(attempt));
+                    self.count_retries(u64::from(attempt));
                 }
                 return Ok(answer);
             }

@@ -9,7 +9,7 @@ use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::{
     backup, backup_cases, crash_cases, crash_feed, crash_transact, fairness, feed, in_place, interleaving, maximum,
-    miri_subset, power, reach, refused_space, regions, stalled, version_floor,
+    miri_subset, power, reach, refused_space, regions, sampling, stalled, version_floor,
 };
 use crate::fault::{assert_hunted, hunt, Fault, Hunt};
 
@@ -72,6 +72,11 @@ const FEED: &[Hunt] = &[
     (Fault::TailUnmoved, "a feed: every kind of change", feed::every_kind_of_change_is_told),
     (Fault::EntryBelieved, "one interruption: follow/go round", interleaving::follow_while_it_goes_round),
     (Fault::FeedUnawaited, "one interruption: set/switch off", interleaving::write_while_it_is_switched_off),
+];
+
+const SAMPLING: &[Hunt] = &[
+    (Fault::SampleBelieved, "samples: a ring that comes round", sampling::a_ring_that_comes_round),
+    (Fault::SamplingUnended, "samples: it ends by itself", sampling::it_ends_by_itself),
 ];
 
 const DURABLE: &[Hunt] = &[
@@ -200,13 +205,19 @@ fn faults_of_the_feed_show() {
 
 #[test]
 #[cfg_attr(miri, ignore)]
+fn faults_of_sampling_show() {
+    hunt(SAMPLING);
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
 fn faults_of_backups_show() {
     hunt(BACKUPS);
 }
 
 #[test]
 fn every_fault_is_hunted() {
-    let here = [WRITING, SEGMENTS, FEED, DURABLE, BETWEEN, BACKUPS].concat();
+    let here = [WRITING, SEGMENTS, FEED, SAMPLING, DURABLE, BETWEEN, BACKUPS].concat();
     let others = |fault, name: &str| MODELS.contains(&fault) || PROCESSES.contains(&format!("hunt {name} "));
     assert_hunted(&here, others, PUBLISHED);
 }

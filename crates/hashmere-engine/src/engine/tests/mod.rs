@@ -37,6 +37,7 @@ mod reach;
 mod refused;
 mod refused_space;
 mod regions;
+mod sampling;
 mod stalled;
 mod stalled_transact;
 mod store_reordering;

@@ -26,11 +26,12 @@ use crate::types::{Stored, Uid, Version};
 use hashmere_format::cell;
 use hashmere_format::member::{Member, NO_PERIOD};
 use hashmere_format::record::Head;
-use hashmere_format::row::{self, Stat};
+use hashmere_format::row;
 use hashmere_mem::{Host, Mem};
 pub(crate) use locks::Room;
 use part::{Becomes, Way};
 pub(crate) use part::{Change, Guard, Part, Span, Value};
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 /// What became of a transaction.
@@ -319,7 +320,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !changes {
             return Ok(Attempt::Done(Outcome::Committed));
         }
-        Ok(match self.change_all(writer, root, parts, drafts, held) {
+        Ok(match self.change_all(writer, root, (bytes, parts), drafts, held) {
             None => Attempt::Done(Outcome::Committed),
             Some(part) => {
                 let site = &parts[part].site;
@@ -338,7 +339,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         writer: &mut Writer,
         root: u64,
-        parts: &mut [Part],
+        (bytes, parts): (&[u8], &mut [Part]),
         drafts: &mut Drafts,
         held: &mut Held<'_>,
     ) -> Option<usize> {
@@ -351,8 +352,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         self.commit_cells(writer, root, parts, drafts, held, pending);
-        self.count_at(writer.row, Stat::Sets, totals.sets);
-        self.count_at(writer.row, Stat::Deletes, totals.deletes);
+        let is_put = |part: &&Part| matches!(part.becomes, Becomes::Put(_));
+        let is_gone = |part: &&Part| matches!(part.becomes, Becomes::Gone(_)) && part.was_there;
+        let named = |part: &Part| (Cow::Borrowed(part.key.of(bytes)), part.kh.hash);
+        self.count_sets(writer.row, totals.sets, |nth| parts.iter().filter(is_put).nth(nth as usize).map(named));
+        self.count_deletes(writer.row, totals.deletes, |nth| parts.iter().filter(is_gone).nth(nth as usize).map(named));
         None
     }
 

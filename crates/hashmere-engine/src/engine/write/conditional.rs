@@ -72,7 +72,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             })
         });
         let outcome = match draft {
-            Some(draft) => self.conclude(writer, draft, outcome)?,
+            Some(draft) => self.conclude(writer, (key, kh), draft, outcome)?,
             None => outcome?,
         };
         Ok(match (refused, outcome) {
@@ -219,7 +219,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             Ok(if same { Decision::Put(draft) } else { Decision::Keep })
         });
-        let outcome = self.conclude(writer, draft, outcome)?;
+        let outcome = self.conclude(writer, (key, kh), draft, outcome)?;
         Ok((outcome == Outcome::Stored).then_some(Updated::Stored(writer.stored)))
     }
 }

@@ -60,7 +60,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Tick::Set(next) = tick(number.ok_or(WriteError::NotANumber)?)? else { return Ok(None) };
         let mut digits = [0u8; DIGITS];
         let text = self.digits(kind, next, &mut digits)?;
-        if least == 0 && self.replace_in_place(writer, &lookup, kh, text, Since::Unchanged)? {
+        if least == 0 && self.replace_in_place(writer, &lookup, (key, kh), text, Since::Unchanged)? {
             return Ok(Some(next));
         }
         self.align_for_next(writer, &lookup, text)?;
@@ -75,8 +75,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.leave(writer);
                 Ok(None)
             }
-            Ok(Some(outcome)) => self.conclude(writer, draft, Ok(outcome)).map(|_| Some(next)),
-            Err(error) => self.conclude(writer, draft, Err(error)).map(|_| None),
+            Ok(Some(outcome)) => self.conclude(writer, (key, kh), draft, Ok(outcome)).map(|_| Some(next)),
+            Err(error) => self.conclude(writer, (key, kh), draft, Err(error)).map(|_| None),
         }
     }
 
@@ -136,7 +136,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.seal(&draft);
             Ok(Decision::Put(draft))
         });
-        self.conclude(writer, room, outcome)?;
+        self.conclude(writer, (key, kh), room, outcome)?;
         writer.stored.created = created;
         Ok(value)
     }

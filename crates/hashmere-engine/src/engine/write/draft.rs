@@ -7,7 +7,6 @@ use crate::fault::{self, Fault};
 use crate::types::{Attributes, Ttl};
 use hashmere_format::header::limit;
 use hashmere_format::record::Head;
-use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
 
 /// Wall clock values are below this, so that every expiry fits 48 bits.
@@ -204,7 +203,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let lookup = self.look_up(key, kh);
         let is_plain = expires.is_none() && flags == 0 && least == 0 && when != When::Absent;
         if let Some(lookup) = lookup.as_ref().filter(|_| is_plain) {
-            if self.replace_in_place(writer, lookup, kh, value, Since::Anything)? {
+            if self.replace_in_place(writer, lookup, (key, kh), value, Since::Anything)? {
                 return Ok(true);
             }
             self.align_for_next(writer, lookup, value)?;
@@ -213,7 +212,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.write(draft.value, value);
         self.seal(&draft);
         let outcome = self.put_with_lookup(writer, key, kh, Draft { ..draft }, when, lookup);
-        Ok(self.conclude(writer, draft, outcome)? == Outcome::Stored)
+        Ok(self.conclude(writer, (key, kh), draft, outcome)? == Outcome::Stored)
     }
 
     /// Gives the draft up unless it became the record, and counts it if it did.
@@ -221,11 +220,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn conclude(
         &self,
         writer: &Writer,
+        (key, kh): (&[u8], KeyHash),
         draft: Draft,
         outcome: Result<Outcome, WriteError>,
     ) -> Result<Outcome, WriteError> {
         if matches!(outcome, Ok(Outcome::Stored)) {
-            self.count_at(writer.row, Stat::Sets, 1);
+            self.count_set(writer.row, key, kh);
         } else {
             // A copy of its own: a draft that passes by reference to a cold call would live in memory all the way.
             self.abandon(writer, &Draft { ..draft });

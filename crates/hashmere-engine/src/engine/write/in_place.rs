@@ -11,7 +11,6 @@ use crate::types::{Uid, Version};
 use hashmere_format::feed::{FeedIntent, Operation};
 use hashmere_format::leaf::LockWord;
 use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
-use hashmere_format::row::Stat;
 use hashmere_format::snapshot::Snapshot;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -33,7 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         writer: &mut Writer,
         lookup: &Lookup,
-        kh: KeyHash,
+        (key, kh): (&[u8], KeyHash),
         value: &[u8],
         since: Since,
     ) -> Result<bool, WriteError> {
@@ -45,7 +44,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if lookup.root == root { self.replace_locked(writer, lookup, found, kh, value, since) } else { Ok(false) };
         if let Ok(true) = done {
             self.changed(kh.hash);
-            self.count_at(writer.row, Stat::Sets, 1);
+            self.count_set(writer.row, key, kh);
         }
         self.leave(writer);
         done

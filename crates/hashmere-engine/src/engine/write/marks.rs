@@ -4,7 +4,6 @@ use crate::engine::{Decision, Draft, Engine, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
 use crate::types::{Attributes, Metadata, Stored};
 use hashmere_format::record::Head;
-use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -51,7 +50,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             });
             match outcome {
                 Ok(Outcome::Stored) => {
-                    self.count_at(writer.row, Stat::Sets, u64::from(!keep));
+                    if !keep {
+                        self.count_set(writer.row, name.0, name.1);
+                    }
                     Ok(Some(writer.stored))
                 }
                 other => {

@@ -173,7 +173,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 if created {
                     return Ok(Attempt::Done(Outcome::Kept));
                 }
-                self.count_at(writer.row, Stat::Deletes, 1);
+                self.count_delete(writer.row, key, kh);
                 return Ok(Attempt::Done(Outcome::Removed));
             }
             Decision::Expire => {

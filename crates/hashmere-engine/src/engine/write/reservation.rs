@@ -35,7 +35,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     Err(error) => outcome = Err(error),
                 }
             }
-            return match self.conclude(writer, draft, outcome)? {
+            return match self.conclude(writer, (key, kh), draft, outcome)? {
                 Outcome::Stored => Ok(()),
                 Outcome::Kept | Outcome::Removed => Err(WriteError::Stale),
             };
