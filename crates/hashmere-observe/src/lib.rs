@@ -26,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+mod hot;
 mod observer;
 mod process;
 mod rates;
@@ -33,6 +34,7 @@ mod segments;
 mod snapshot;
 
 pub use hashmere_engine::{Figures, PinActivity};
+pub use hot::{Estimate, HotKey, HotKeys, Hottest, Sampler, POLL};
 pub use observer::Observer;
 pub use process::{Process, ProcessState};
 pub use rates::{OperationRates, Rates};

@@ -11,6 +11,7 @@ pub mod dump;
 pub mod expiry;
 pub mod feed;
 pub mod generate;
+pub mod hot;
 pub mod info;
 pub mod latency;
 pub mod load;

@@ -5,7 +5,7 @@
 mod json;
 mod keys;
 mod model;
-mod number;
+pub(crate) mod number;
 mod objects;
 mod plain;
 mod view;

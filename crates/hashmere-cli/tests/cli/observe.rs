@@ -1,4 +1,4 @@
-//! top, big, latency: what they say is what was done and what is there.
+//! top, hot, big, latency: what they say is what was done and what is there.
 
 use crate::support::Scratch;
 use hashmere::{Attributes, Options, Store, Ttl};
@@ -155,4 +155,56 @@ fn latency_measures_reads_and_leaves_nothing_behind() {
         "{text}"
     );
     assert_eq!(store.len(), 1);
+}
+
+#[test]
+fn hot_names_the_keys_that_are_used_most() {
+    let s = Scratch::new();
+    let store = Store::open(s.path().join("q.mere")).unwrap();
+    // Nothing is done: nothing is seen.
+    let idle = json(&s.sh("hot ./q.mere --for 50ms --json").text());
+    assert_eq!(
+        (&idle["samples"], &idle["reads"]["keys"], &idle["writes"]["keys"]),
+        (&0.into(), &json("[]"), &json("[]"))
+    );
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                for key in [&b"hot"[..], b"hot", b"hot", b"warm"] {
+                    store.get(key).unwrap();
+                }
+                store.set(b"written\t", b"value").unwrap();
+            }
+        });
+        // As long as it takes: a busy machine may give that thread no time within one run.
+        let until = |line: &str, is_so: &dyn Fn(&str) -> bool| {
+            (0..100).map(|_| s.sh(line).text()).find(|text| is_so(text)).unwrap_or_else(|| panic!("{line}: never so"))
+        };
+        let has_both = |text: &str| {
+            let all = json(text);
+            ["reads", "writes"].iter().all(|kind| all[kind]["total"]["samples"].as_u64().unwrap() >= 100)
+        };
+        let all = json(&until("hot ./q.mere --for 300ms --json", &has_both));
+        let keys = |kind: &str| {
+            let keys = all[kind]["keys"].as_array().unwrap();
+            keys.iter().map(|key| key["key"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!((keys("reads"), keys("writes")), (vec!["hot".into(), "warm".into()], vec!["written\\t".into()]));
+        let rate = &all["reads"]["keys"][0]["rate"];
+        let of = |name: &str| rate[name].as_f64().unwrap();
+        assert!(of("low") <= of("per_second") && of("per_second") <= of("high") && of("low") > 0.0, "{rate}");
+        // Neither key is there.
+        assert_eq!(all["reads"]["keys"][0]["misses"], rate["per_second"]);
+        let seen = |kind: &'static str| move |text: &str| text.contains(&format!("{kind}/S"));
+        let reads = until("hot ./q.mere --for 100ms --reads --limit 1", &seen("READS"));
+        assert!(reads.contains("  hot\n") && !reads.contains("  warm\n") && !reads.contains("writes:"), "{reads}");
+        let writes = until("hot ./q.mere --for 100ms --writes", &seen("WRITES"));
+        assert!(writes.contains("  written\\t\n") && !writes.contains("reads:"), "{writes}");
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    s.sh("hot ./q.mere --for 0s").fails(2, "--for");
+    s.sh("hot ./q.mere --for 25h").fails(2, "24h");
+    s.sh("hot ./q.mere --reads --writes").fails(2, "--writes");
+    s.sh("hot ./none.mere --for 50ms").fails(3, "E1");
 }
