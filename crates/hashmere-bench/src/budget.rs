@@ -7,7 +7,9 @@ use crate::workload::{eight_digits, Random};
 use crate::Outcome;
 use hashmere::{Counter, Options, Store, WriteBatch, WriteError};
 use std::hint::black_box;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 /// Keys in a bulk get.
 const BULK: usize = 32;
@@ -19,6 +21,12 @@ pub fn main(arguments: &[String]) -> Outcome {
     };
     let (count, records): (u64, u32) = (count.parse()?, records.parse()?);
     let mut options = Options::new().create(false);
+    let file = store_file(Path::new(folder));
+    // The same while another process samples it.
+    let (operation, is_sampled) = match operation.strip_prefix("sampled-") {
+        Some(operation) => (operation, true),
+        None => (operation.as_str(), false),
+    };
     // The same with a feed of changes.
     let operation = match operation.strip_prefix("fed-") {
         Some(operation) => {
@@ -27,7 +35,8 @@ pub fn main(arguments: &[String]) -> Outcome {
         }
         None => operation,
     };
-    let store = options.open(store_file(Path::new(folder)))?;
+    let store = options.open(&file)?;
+    let _sampled = if is_sampled { Some(Sampled::start(&file)?) } else { None };
     let mut one = operation_of(operation, &store, records)?;
     for round in 0..count {
         if !one(round)? {
@@ -35,6 +44,35 @@ pub fn main(arguments: &[String]) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// A process that samples the store, as long as this is kept.
+struct Sampled(Child);
+
+impl Sampled {
+    fn start(file: &Path) -> Outcome<Sampled> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["observe", "sampler"])
+            .arg(file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let output = child.stdout.take().ok_or("no output of the sampler")?;
+        let sampled = Sampled(child);
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        if line != "on\n" {
+            return Err("the sampler did not begin".into());
+        }
+        Ok(sampled)
+    }
+}
+
+impl Drop for Sampled {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
 }
 
 type Operation<'a> = Box<dyn FnMut(u64) -> Outcome<bool> + 'a>;

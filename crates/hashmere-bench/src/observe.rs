@@ -1,11 +1,11 @@
 //! An observer: what a snapshot takes of its own process, and what it takes of a process that reads.
 //!
-//! A process that reads takes turns with and without an observer that looks ten times a second; what the observer says
-//! of it is compared with what it says itself.
+//! A process that reads takes turns alone, with an observer that looks ten times a second, and while its keys are
+//! sampled; what the observer says of it is compared with what it says itself.
 
 use crate::Outcome;
 use hashmere::{Options, Store};
-use hashmere_observe::Observer;
+use hashmere_observe::{Observer, Sampler};
 use hashmere_os::process::usage;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Snapshots whose time is measured.
 const SNAPSHOTS: u32 = 100;
-/// Turns of the reader, with and without an observer each.
+/// Turns of the reader, of each kind.
 const TURNS: usize = 5;
 /// What an observer waits between two looks while it is measured what it costs a reader: ten times as often as `top`.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -23,6 +23,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 pub fn main(arguments: &[String]) -> Outcome {
     match arguments {
         [verb, file, records, seconds] if verb == "reader" => read(file, records.parse()?, seconds.parse()?),
+        [verb, file] if verb == "sampler" => sample(file),
         [records, seconds, folder] => measure(records.parse()?, seconds.parse()?, Path::new(folder)),
         _ => Err(crate::USAGE.into()),
     }
@@ -49,27 +50,63 @@ fn measure(records: u64, seconds: f64, folder: &Path) -> Outcome {
     println!("segments {}", first.segments.map.len());
     println!("snapshot_us {:.1}", time.as_secs_f64() * 1e6);
     println!("percent_of_a_core_at_one_a_second {:.4}", time.as_secs_f64() * 100.0);
+    // What a dashboard and a scrape ask for.
+    let before = usage();
+    for _ in 0..SNAPSHOTS {
+        std::hint::black_box(store.stats());
+    }
+    let now = usage();
+    let time = (now.user + now.system).saturating_sub(before.user + before.system) / SNAPSHOTS;
+    println!("stats_us {:.1}", time.as_secs_f64() * 1e6);
+    println!("stats_percent_of_a_core_at_one_a_second {:.4}", time.as_secs_f64() * 100.0);
 
-    let mut rates = [Vec::new(), Vec::new()];
+    let mut rates = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..TURNS {
-        for (is_observed, rates) in rates.iter_mut().enumerate() {
-            rates.push(turn(&observer, records, seconds, is_observed == 1)?);
+        for (watched, rates) in [Watched::No, Watched::ByLooks, Watched::BySamples].into_iter().zip(&mut rates) {
+            rates.push(turn(&observer, &store, records, seconds, watched)?);
         }
     }
-    let [alone, observed] = rates.map(|mut rates: Vec<f64>| {
+    let [alone, observed, sampled] = rates.map(|mut rates: Vec<f64>| {
         rates.sort_by(f64::total_cmp);
         rates[rates.len() / 2]
     });
     println!("reads_a_second {alone:.0}");
     println!("reads_a_second_observed {observed:.0}");
+    println!("reads_a_second_sampled {sampled:.0}");
     println!("observed_to_alone {:.4}", observed / alone);
+    println!("sampled_to_alone {:.4}", sampled / alone);
     drop(store);
     Store::remove(&file)?;
     Ok(())
 }
 
+/// How a reading process is watched.
+#[derive(Clone, Copy, PartialEq)]
+enum Watched {
+    No,
+    ByLooks,
+    BySamples,
+}
+
+/// Samples a store until its standard input ends: for `bench/budget`, which counts one process only.
+fn sample(file: &str) -> Outcome {
+    let store = Options::new().create(false).open(file)?;
+    let mut sampler = Sampler::start(&store)?;
+    println!("on");
+    let (ended, end) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        drop(ended);
+    });
+    while end.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+        std::thread::sleep(hashmere_observe::POLL);
+        sampler.poll()?;
+    }
+    Ok(())
+}
+
 /// Reads a second of a reading process.
-fn turn(observer: &Observer, records: u64, seconds: f64, is_observed: bool) -> Outcome<f64> {
+fn turn(observer: &Observer, store: &Store, records: u64, seconds: f64, watched: Watched) -> Outcome<f64> {
     let file = observer.store().path();
     let before = observer.snapshot();
     let mut child = Command::new(std::env::current_exe()?)
@@ -82,6 +119,18 @@ fn turn(observer: &Observer, records: u64, seconds: f64, is_observed: bool) -> O
     let output = child.stdout.take().ok_or("no output of the reader")?;
     let mut seen = 0.0f64;
     let mut last = before.clone();
+    let is_observed = watched == Watched::ByLooks;
+    if watched == Watched::BySamples {
+        let mut sampler = Sampler::start(store)?;
+        while child.try_wait()?.is_none() {
+            std::thread::sleep(hashmere_observe::POLL);
+            sampler.poll()?;
+        }
+        let hot = sampler.hot_keys();
+        if hot.samples == 0 || hot.reads.total.value == 0.0 {
+            return Err("nothing was sampled".into());
+        }
+    }
     while is_observed && child.try_wait()?.is_none() {
         std::thread::sleep(INTERVAL);
         let now = observer.snapshot();
