@@ -880,7 +880,7 @@ typedef struct hm_stats {
     uint64_t segments_offline; /**< Segments without memory that a smaller maximum took out of use. */
     uint64_t segment_bytes;    /**< Bytes of a segment. */
     uint64_t index_slots;      /**< Slots of the index. */
-    uint64_t index_used;       /**< Slots in use. */
+    uint64_t index_used;       /**< Slots in use: one for each key. */
     uint64_t index_depth;      /**< Depth of the directory. */
     uint64_t index_overflow;   /**< Keys in the overflow tree. */
     uint64_t splits;           /**< Leaves split. */

@@ -4,12 +4,13 @@
 use crate::engine::client::writer::OperationCounts;
 use crate::engine::feed::FeedInfo;
 use crate::engine::index::Tree;
+use crate::engine::observe::{Activity, ClientActivity, Figures};
 use crate::engine::Engine;
 use crate::options::Mode;
-use hashmere_format::header::{at, flag, RootWord};
+use hashmere_format::header::at;
 use hashmere_format::leaf::SLOTS;
-use hashmere_format::row::{self, Stat};
-use hashmere_format::segment::{self, State};
+use hashmere_format::row;
+use hashmere_format::segment::State;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -56,7 +57,7 @@ pub struct Stats {
     pub segment_bytes: u64,
     /// Slots of the index.
     pub index_slots: u64,
-    /// Slots in use.
+    /// Slots in use: one for each key.
     pub index_used: u64,
     /// Depth of the directory.
     pub index_depth: u64,
@@ -137,123 +138,128 @@ pub struct ClientStats {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Everything, except what only the file system knows.
+    /// Everything, except what only the file system knows: what an observer sees, and what the index has grown to. Takes
+    /// time in proportion to segments, clients and leaves, not to keys.
     pub(crate) fn stats(&self, bytes_file: u64, bytes_allocated: u64) -> Stats {
         let root = self.root();
-        let total = |stat| self.total(stat);
-        let mut stats = Stats {
-            mode: if self.layout.is_cache() { Mode::Cache } else { Mode::Strict },
-            items: self.items(),
-            bytes_live: self.sum_of(row::at::LIVE),
-            bytes_dead: 0,
-            bytes_free: 0,
+        let seen = self.activity(bytes_file, bytes_allocated);
+        let segments = Counted::of(&seen);
+        let (index_slots, index_overflow) = self.count_slots(root);
+        let total = seen.totals;
+        Stats {
+            mode: seen.mode,
+            items: seen.items,
+            bytes_live: seen.bytes_live,
+            bytes_dead: seen.bytes_dead,
+            bytes_free: seen.bytes_free,
             bytes_file,
             bytes_allocated,
-            bytes_max: self.mem.load(at::MAX_BYTES, Ordering::Relaxed),
-            no_space_since_ms: self.mem.load(at::NO_SPACE, Ordering::Relaxed),
-            segments_total: self.segments(),
-            segments_log: 0,
-            segments_index: 0,
-            segments_large: 0,
-            segments_free: 0,
-            regions: 0,
-            segments_region: 0,
-            feed: self.feed_info(),
-            segment_bytes: self.segment_bytes(),
-            index_slots: 0,
-            index_used: 0,
+            bytes_max: seen.bytes_max,
+            no_space_since_ms: seen.no_space_since_ms,
+            segments_total: seen.segments.len() as u64,
+            segments_log: segments.log,
+            segments_index: segments.index,
+            segments_large: segments.large,
+            segments_free: segments.free,
+            regions: segments.regions,
+            segments_region: segments.region,
+            feed: seen.feed,
+            segment_bytes: seen.segment_bytes,
+            index_slots,
+            index_used: seen.items.min(index_slots),
             index_depth: u64::from(self.depth(self.block_within(root), Tree::First).unwrap_or(0)),
-            index_overflow: 0,
-            splits: total(Stat::Splits),
-            segments_cleaned: total(Stat::Cleaned),
-            records_moved: total(Stat::Moved),
-            evictions: total(Stat::Evicted),
-            expiries: total(Stat::Expired),
-            hits: total(Stat::Hits),
-            misses: total(Stat::Misses),
-            sets: total(Stat::Sets),
-            deletes: total(Stat::Deletes),
+            index_overflow,
+            splits: total.splits,
+            segments_cleaned: total.cleaned,
+            records_moved: total.moved,
+            evictions: total.evicted,
+            expiries: total.expired,
+            hits: total.hits,
+            misses: total.misses,
+            sets: total.sets,
+            deletes: total.deletes,
             own: self.own_figures(),
-            lock_waits: total(Stat::LockWaits),
-            takeovers: total(Stat::Takeovers),
-            read_retries: total(Stat::Retries),
-            clears: RootWord::unpack(root).generation.saturating_sub(1),
+            lock_waits: total.lock_waits,
+            takeovers: total.takeovers,
+            read_retries: total.retries,
+            clears: seen.generation.saturating_sub(1),
             recycle_epoch: self.mem.load(at::EPOCH, Ordering::Relaxed),
-            durable: self.layout.is_durable(),
-            syncs: self.mem.load(at::SYNC_DONE, Ordering::Acquire),
-            last_sync_ms: if self.layout.is_durable() { self.last_point().0.time } else { 0 },
-            segments_waiting: 0,
-            segments_offline: 0,
-            poisoned: self.status() & flag::POISONED != 0,
-            backup_pid: self.backup_pid(),
-            clients: self.rows().filter(|s| self.is_active(*s)).map(|s| self.client_stats(s)).collect(),
-        };
-        self.count_segments(&mut stats);
-        self.count_slots(root, &mut stats);
-        stats
-    }
-
-    fn count_segments(&self, stats: &mut Stats) {
-        for segment in 0..self.segments() {
-            let word = self.state(segment);
-            let dead = self.field(segment, segment::at::DEAD);
-            let used = self.field(segment, segment::at::USED);
-            match word.state {
-                State::Free | State::Hole => {
-                    stats.segments_free += 1;
-                    stats.bytes_free += self.segment_bytes();
-                }
-                State::PendingFree if self.layout.is_durable() => stats.segments_waiting += u64::from(word.length),
-                State::Open | State::Partial | State::Sealed | State::Cleaning | State::PendingFree => {
-                    stats.segments_log += 1;
-                    stats.bytes_dead = stats.bytes_dead.saturating_add(dead);
-                    if word.state == State::Partial {
-                        stats.bytes_free += self.segment_bytes().saturating_sub(used);
-                    }
-                }
-                State::Large | State::LargeNew => {
-                    stats.segments_large += u64::from(word.length);
-                    stats.bytes_dead = stats.bytes_dead.saturating_add(dead);
-                }
-                State::Region => {
-                    stats.regions += 1;
-                    stats.segments_region += u64::from(word.length);
-                }
-                State::Index | State::Table => stats.segments_index += u64::from(word.length),
-                State::Offline => stats.segments_offline += 1,
-                State::Tail | State::Claimed => {}
-            }
+            durable: seen.durable,
+            syncs: seen.syncs,
+            last_sync_ms: if seen.durable { self.last_point().0.time } else { 0 },
+            segments_waiting: segments.waiting,
+            segments_offline: segments.offline,
+            poisoned: seen.poisoned,
+            backup_pid: seen.backup_pid,
+            clients: seen.clients.iter().map(|client| self.client_stats(client)).collect(),
         }
     }
 
-    fn count_slots(&self, root: u64, stats: &mut Stats) {
+    /// Slots of both trees, and keys in the overflow tree: of the first tree no slot is looked at.
+    fn count_slots(&self, root: u64) -> (u64, u64) {
+        let (mut slots, mut overflow) = (0, 0);
         for tree in [Tree::First, Tree::Overflow] {
             for leaf in self.leaves(root, tree) {
-                stats.index_slots += self.layout.buckets * SLOTS;
-                let used = self.leaf_slots(leaf).filter(|s| !self.slot(*s).is_empty()).count() as u64;
-                stats.index_used += used;
+                slots += self.layout.buckets * SLOTS;
                 if tree == Tree::Overflow {
-                    stats.index_overflow += used;
+                    overflow += self.leaf_slots(leaf).filter(|slot| !self.slot(*slot).is_empty()).count() as u64;
                 }
             }
         }
+        (slots, overflow)
     }
 
-    fn client_stats(&self, slot: u32) -> ClientStats {
-        let row = row::offset(slot);
-        let get = |stat: Stat| self.figure(row, stat);
-        let pins = (0..row::PINS).map(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Relaxed) >> 32).sum();
+    fn client_stats(&self, client: &ClientActivity) -> ClientStats {
+        let Figures { hits, misses, sets, deletes, .. } = client.figures;
         ClientStats {
-            slot,
-            pid: self.mem.load(row + row::at::PID, Ordering::Relaxed) as u32,
-            own: self.has_row(row),
-            name: self.row_name(slot),
-            since_ms: self.mem.load(row + row::at::SINCE, Ordering::Relaxed),
-            hits: get(Stat::Hits),
-            misses: get(Stat::Misses),
-            sets: get(Stat::Sets),
-            deletes: get(Stat::Deletes),
-            pins,
+            slot: client.slot,
+            pid: client.pid,
+            own: self.has_row(row::offset(client.slot)),
+            name: client.name.clone(),
+            since_ms: client.since_ms,
+            hits,
+            misses,
+            sets,
+            deletes,
+            pins: client.pins.iter().map(|pin| pin.views).sum(),
         }
+    }
+}
+
+/// How many segments are used for what.
+#[derive(Default)]
+struct Counted {
+    log: u64,
+    index: u64,
+    large: u64,
+    free: u64,
+    regions: u64,
+    region: u64,
+    waiting: u64,
+    offline: u64,
+}
+
+impl Counted {
+    fn of(seen: &Activity) -> Counted {
+        let mut counted = Counted::default();
+        let mut head = State::Claimed;
+        for state in &seen.segments {
+            counted.regions += u64::from(*state == State::Region);
+            if *state != State::Tail {
+                head = *state;
+            }
+            let count = match head {
+                State::Free | State::Hole => &mut counted.free,
+                State::PendingFree if seen.durable => &mut counted.waiting,
+                State::Open | State::Partial | State::Sealed | State::Cleaning | State::PendingFree => &mut counted.log,
+                State::Large | State::LargeNew => &mut counted.large,
+                State::Region => &mut counted.region,
+                State::Index | State::Table => &mut counted.index,
+                State::Offline => &mut counted.offline,
+                State::Tail | State::Claimed => continue,
+            };
+            *count += 1;
+        }
+        counted
     }
 }
