@@ -38,7 +38,12 @@ impl Stream {
                 FeedStart::At(token.map_err(|error| Refusal::new(400, error.to_string()))?)
             }
         };
-        let options = FeedOptions::new().prefix(head.query_value("prefix")?.unwrap_or_default());
+        let values = match head.query_value("values")?.as_deref() {
+            None | Some(b"0" | b"false") => false,
+            Some(b"" | b"1" | b"true") => true,
+            Some(_) => return Err(Refusal::new(400, "`values` is 1, or 0")),
+        };
+        let options = FeedOptions::new().prefix(head.query_value("prefix")?.unwrap_or_default()).values(values);
         let seat =
             turn.server.streams.enter(Kind::Http, turn.worker).ok_or_else(|| {
                 Refusal::new(503, format!("there are {} streams of changes already", Kind::Http.most()))

@@ -48,6 +48,25 @@ fn changes_come_as_events_and_go_on_from_an_id() {
     assert_eq!(Http::start(&[]).status("GET /changes", "", ""), 404);
 }
 
+/// Values come along where they are asked for: as text, or in base64 under another name.
+#[test]
+fn changes_have_values_if_they_are_asked_for() {
+    let http = Http::start(&["--http-write", "--feed", "1m"]);
+    let mut plain = follow(&http, "now", "");
+    let mut valued = follow(&http, "now&values", "");
+    assert_eq!(http.status("PUT /store/k1", "", "some text"), 201);
+    let mut memcached = http.server.connect();
+    memcached.send(b"set k2 0 0 2\r\n\xff\x00\r\n");
+    memcached.until(b"STORED\r\n");
+    assert!(event(&mut valued).1.contains("\"value\":\"some text\""));
+    assert!(event(&mut valued).1.contains("\"value_base64\":\"/wA=\""));
+    for _ in 0..2 {
+        let (_, data) = event(&mut plain);
+        assert!(data.contains("\"k") && !data.contains("some text") && !data.contains("/wA="), "{data}");
+    }
+    assert_eq!(http.status("GET /changes?values=perhaps", "", ""), 400);
+}
+
 #[test]
 fn streams_are_bounded_and_give_their_places_back() {
     let http = Http::start(&["--http-write", "--feed", "4m"]);
