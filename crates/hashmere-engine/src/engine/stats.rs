@@ -138,8 +138,8 @@ pub struct ClientStats {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Everything, except what only the file system knows: what an observer sees, and what the index has grown to. Takes
-    /// time in proportion to segments, clients and leaves, not to keys.
+    /// Everything, except what only the file system knows: what an observer sees, and what the index has grown to.
+    /// Takes time in proportion to segments, clients and leaves, not to keys.
     pub(crate) fn stats(&self, bytes_file: u64, bytes_allocated: u64) -> Stats {
         let root = self.root();
         let seen = self.activity(bytes_file, bytes_allocated);
