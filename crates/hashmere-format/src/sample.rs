@@ -51,7 +51,7 @@ impl Use {
 pub struct Sample {
     /// What it was.
     pub use_: Use,
-    /// Operations that it stands for.
+    /// Operations that it represents.
     pub weight: u64,
     /// Hash of the key.
     pub hash: u64,

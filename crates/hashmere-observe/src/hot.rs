@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How often [`Sampler::poll`] should be called: the ring holds 351 samples.
 pub const POLL: Duration = Duration::from_millis(5);
-/// How often the clients are told that the observer is still there.
+/// How often the observer says that it is still there.
 const RENEW: Duration = Duration::from_millis(100);
 /// The longest time between two looks in which clients sampled all the while.
 const LEASE: Duration = Duration::from_secs(2);
@@ -121,7 +121,7 @@ impl Sampler {
     pub fn hot_keys(&self) -> HotKeys {
         let seconds = self.sampled.as_secs_f64();
         let all = self.read + self.lost;
-        // Losses do not depend on the key: each sample stands for so many more.
+        // Losses do not depend on the key: each sample represents more operations.
         let scale = if self.read == 0 { 1.0 } else { all as f64 / self.read as f64 };
         HotKeys {
             seconds,

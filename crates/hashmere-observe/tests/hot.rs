@@ -1,4 +1,4 @@
-//! The keys that samples say are hot are those that are; sampling ends, whoever is killed.
+//! The keys that samples say are hot are those that are; sampling ends, whichever process is killed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store, WriteError};
@@ -175,7 +175,7 @@ fn nothing_done_is_nothing_seen_and_only_clients_are() {
     assert_eq!(engine.samples_begun(), begun);
 }
 
-/// Catches sampling that goes on for ever once its observer was killed.
+/// Catches sampling that goes on forever once its observer was killed.
 #[test]
 fn it_ends_when_the_observer_is_killed() {
     let scratch = Scratch::new("hot");

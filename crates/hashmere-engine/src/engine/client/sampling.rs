@@ -143,7 +143,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn sample<'k>(&self, row: u64, use_: Use, n: u64, name: &dyn Fn(u64) -> Named<'k>) {
         let (stat, trigger) = of_use(use_);
         let at = row + trigger.at();
-        // SYNC(sampling): whoever sees it on can write to the ring, and sees the rate.
+        // SYNC(sampling): a client that sees it on can write to the ring, and sees the rate.
         let sampling = Sampling(self.mem.load(at::SAMPLING, Ordering::Acquire));
         let Some(paces) = self.clients.writers.paces_of(row) else { return };
         let is_on = sampling.is_on(self.host.now_ms()) || fault::is(Fault::SamplingUnended);
@@ -159,7 +159,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             pace.begin(sampling.session());
             index = 0;
         } else if !pace.is_of(sampling.session()) {
-            // Drawn in another session: how many operations it would stand for is not known.
+            // Drawn in another session: its weight is not known.
             return self.mem.store(at, Trigger::NEXT, Ordering::Relaxed);
         }
         let rate = self.mem.load(at::SAMPLE_RATE, Ordering::Relaxed);
@@ -208,12 +208,12 @@ impl Pace {
         self.session.load(Ordering::Relaxed) == u64::from(session) + 1
     }
 
-    /// One operation of so many is sampled.
+    /// One operation of this number is sampled.
     fn period(&self) -> u64 {
         self.period.load(Ordering::Relaxed).clamp(1, WEIGHT_MAX)
     }
 
-    /// Sampled now, and so many a second are wanted.
+    /// Sampled now, and `rate` a second are wanted.
     fn adapt(&self, now_ns: u64, rate: u64) {
         let interval = 1_000_000_000 / rate.clamp(1, 1_000_000);
         let elapsed = now_ns.saturating_sub(self.last.swap(now_ns, Ordering::Relaxed));

@@ -61,7 +61,7 @@ struct WriterCell {
 /// How often operations of one kind are sampled.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// One of so many.
+    /// One of this number.
     pub(super) period: AtomicU64,
     /// When the last was, by the monotonic clock in nanoseconds; 0: long ago.
     pub(super) last: AtomicU64,

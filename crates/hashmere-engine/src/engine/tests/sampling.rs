@@ -11,7 +11,7 @@ use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// With a clock that moves on by a millisecond at each look, so many a second means: each operation.
+/// With a clock that moves on by a millisecond at each look, this rate means: each operation.
 const EACH: u64 = 1000;
 
 /// What was sampled, by use and key, in the order of positions.
@@ -137,7 +137,7 @@ fn observers_do_not_end_each_others() {
     assert_eq!(other.samples_begun(), from + 2);
 }
 
-/// Each operation is sampled with the same probability, and stands for as many as it should.
+/// Each operation is sampled with the same probability, and has the weight that it should have.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn weights_add_up_to_what_was_done() {
@@ -172,7 +172,7 @@ fn weights_add_up_to_what_was_done() {
     }
 }
 
-/// A sampler dies after each of its stores: what it leaves is a whole sample or none, and nobody else notices.
+/// A sampler dies after each of its stores: what it leaves is a whole sample or none, and no other client notices.
 #[test]
 fn deaths_of_samplers() {
     let stores = {
