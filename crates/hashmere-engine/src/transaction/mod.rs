@@ -18,6 +18,7 @@ use crate::error::{ReadError, WriteError};
 use crate::transaction::notes::{FEW, NO_ROOT};
 use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Ttl};
+use std::borrow::Cow;
 use hashmere_mem::{Host, Mem};
 use std::borrow::Cow;
 
@@ -90,12 +91,14 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     #[inline(always)]
     pub(crate) fn count_hits(&mut self) {
         if self.notes.hits != 0 {
-            let Notes { hits, parts, bytes, .. } = &mut *self.notes;
-            let was_read = |part: &&Part| matches!(part.guard, Guard::Version(_) | Guard::Seen(_));
-            let name = |part: &Part| (Cow::Owned(part.key.of(bytes).to_vec()), part.kh.hash);
-            // Those that were read last are not counted yet.
-            let named = |nth| parts.iter().rev().filter(was_read).nth(nth as usize).map(name);
-            self.engine.count_hits(std::mem::take(hits), named);
+            let hits = std::mem::take(&mut self.notes.hits);
+            let notes = &*self.notes;
+            self.engine.count_hits(hits, |nth| {
+                let was_read = |part: &usize| matches!(notes.parts[*part].guard, Guard::Version(_) | Guard::Seen(_));
+                // They were read last.
+                let part = (0..notes.parts.len()).rev().filter(was_read).nth(nth as usize)?;
+                Some((Cow::Borrowed(notes.key(part)), notes.parts[part].kh.hash))
+            });
         }
     }
 

@@ -84,6 +84,7 @@ const LAYERS: &[Layer] = &[
             "hashmere-engine",
             "hashmere-feed",
             "hashmere-format",
+            "hashmere-observe",
             "hashmere-os",
             "hashmere-replica",
             "hashmere-tls",

@@ -352,9 +352,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         self.commit_cells(writer, root, parts, drafts, held, pending);
-        let named = |part: &Part| (Cow::Owned(part.key.of(bytes).to_vec()), part.kh.hash);
         let is_put = |part: &&Part| matches!(part.becomes, Becomes::Put(_));
         let is_gone = |part: &&Part| matches!(part.becomes, Becomes::Gone(_)) && part.was_there;
+        let named = |part: &Part| (Cow::Borrowed(part.key.of(bytes)), part.kh.hash);
         self.count_sets(writer.row, totals.sets, |nth| parts.iter().filter(is_put).nth(nth as usize).map(named));
         self.count_deletes(writer.row, totals.deletes, |nth| parts.iter().filter(is_gone).nth(nth as usize).map(named));
         None
