@@ -12,7 +12,7 @@ pub(crate) mod retry;
 pub(crate) mod snapshot;
 
 use crate::engine::{
-    number_of, step, Change, Engine, Found, Guard, KeyHash, Part, Rounds, TransactionOutcome, Unsigned, Value,
+    number_of, step, Change, Engine, Found, Guard, KeyHash, Rounds, TransactionOutcome, Unsigned, Value,
 };
 use crate::error::{ReadError, WriteError};
 use crate::transaction::notes::{FEW, NO_ROOT};
@@ -20,7 +20,6 @@ use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Ttl};
 use std::borrow::Cow;
 use hashmere_mem::{Host, Mem};
-use std::borrow::Cow;
 
 pub use notes::Notes;
 
