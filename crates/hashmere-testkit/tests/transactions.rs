@@ -224,7 +224,7 @@ fn a_conflict_that_never_ends_is_an_error_that_names_the_key() {
         store.set("contended", runs.to_string().as_bytes()).map(drop)
     });
     let Err(WriteError::Conflict { key }) = done else { panic!("{done:?}") };
-    assert_eq!(key, "contended");
+    assert_eq!(&*key, "contended");
     assert!(runs >= 1000 && start.elapsed() >= Duration::from_secs(5), "{runs} runs in {:?}", start.elapsed());
     assert_eq!(store.get("other").unwrap(), None);
     assert_clean(&store);
