@@ -44,8 +44,8 @@ macro_rules! worker {
 /// Bytes before the first segment of every file and count towards its maximum size (mostly holes).
 pub const BASE: u64 = 1 << 20;
 
-/// Options of the smallest store: splits and cleaning happen all the time. Who holds a lock may not be run for long on a
-/// busy machine: only one that is never given back is refused.
+/// Options of the smallest store: splits and cleaning happen all the time. Who holds a lock may not be run for long on
+/// a busy machine: only one that is never given back is refused.
 pub fn tiny() -> Options {
     Options::new().segment_bytes(4096).leaf_bytes(256).busy_timeout(procs::LIMIT)
 }

@@ -37,7 +37,7 @@ fn is_waited_for() -> bool {
         let begun = Instant::now();
         end.send(()).unwrap();
         match line() {
-            Ok(is_kept) => assert!(is_kept),
+            Ok(is_logged) => assert!(is_logged),
             Err(LogError::TooMany { rings: 1 }) => {
                 assert!(begun.elapsed() >= ENDING, "refused after {:?}", begun.elapsed());
                 return false;

@@ -244,8 +244,8 @@ fn a_winner_of_the_meta_protocol_excludes_leases_and_the_reverse() {
     again(&mut client, "new");
 }
 
-/// Waits until a lease is given again, which is after the second of these tests, and before long; the token, and when it
-/// was asked for.
+/// Waits until a lease is given again, which is after the second of these tests, and before long; the token, and when
+/// it was asked for.
 fn again(client: &mut Client, key: &str) -> (u64, Instant) {
     let start = Instant::now();
     loop {

@@ -1,5 +1,5 @@
-//! The servers: each on a port of this machine that is its own, also while it is not there, with its data in a folder of
-//! the test; gone when it is dropped.
+//! The servers: each on a port of this machine that is its own, also while it is not there, with its data in a folder
+//! of the test; gone when it is dropped.
 
 use hashmere_testkit::memcached::{Port, PATIENCE};
 use hashmere_testkit::scratch::Scratch;

@@ -1,8 +1,8 @@
 //! Readers-writer locks and semaphores.
 //!
 //! `rwlock STORE KEY SEED`: reads or writes a pair of counters under the readers-writer lock of a key until standard
-//! input is closed and it has written, then says `wrote N`. The two differ only behind the death of a writer, which is reported to
-//! every reader until a writer makes them equal again.
+//! input is closed and it has written, then says `wrote N`. The two differ only behind the death of a writer, which is
+//! reported to every reader until a writer makes them equal again.
 //!
 //! `rwlock-holder STORE KEY WRITES`: says `waiting`, waits for the lock, says `holding`.
 //!

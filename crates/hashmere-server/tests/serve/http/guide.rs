@@ -5,8 +5,8 @@ use std::process::Command;
 
 /// Behind the output of each command.
 const END: &str = "\u{1}end\u{1}";
-/// Without its progress meter, which it shows where the output is no terminal. A stream ends when it has come to what is
-/// there now and not after some seconds, in which a busy machine may not have come so far.
+/// Without its progress meter, which it shows where the output is no terminal. A stream ends when it has come to what
+/// is there now and not after some seconds, in which a busy machine may not have come so far.
 const CURL: &str = r#"
 curl() {
     case " $* " in
