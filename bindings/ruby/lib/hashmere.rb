@@ -31,7 +31,7 @@ module Hashmere
 
   # What the block of {Store#update} returns to remove the key.
   REMOVE = Object.new
-  def REMOVE.inspect = "Hashmere::REMOVE"
+  REMOVE.define_singleton_method(:inspect) { "Hashmere::REMOVE" }
   REMOVE.freeze
 
   # Opens a store, and creates it if it is missing. A *name* is a file in the namespace folder (HASHMERE_DIR, or else
@@ -49,23 +49,35 @@ module Hashmere
   end
 
   # The file that a name means, whether it exists or not.
-  def self.path_of(name) = _path_of(_name(name))
+  def self.path_of(name)
+    _path_of(_name(name))
+  end
 
   # Removes a store's file. Processes that have it open go on with the removed one.
   # @return [Boolean] whether there was one
-  def self.remove(name) = _remove(_name(name))
+  def self.remove(name)
+    _remove(_name(name))
+  end
 
   # What {Store#check} returns, of the store of a name, which is opened read-only for the call.
-  def self.check(name) = open(name, read_only: true, &:check)
+  def self.check(name)
+    open(name, read_only: true, &:check)
+  end
 
   # What {Store#stats} returns, of the store of a name, which is opened read-only for the call.
-  def self.stats(name) = open(name, read_only: true, &:stats)
+  def self.stats(name)
+    open(name, read_only: true, &:stats)
+  end
 
   # What {Store#backup} does, with the store of a name, which is opened for the call; none is created.
-  def self.backup(name, path, replace: false) = open(name, create: false) { |store| store.backup(path, replace: replace) }
+  def self.backup(name, path, replace: false)
+    open(name, create: false) { |store| store.backup(path, replace: replace) }
+  end
 
   # What {Store#dump} does, with the store of a name, which is opened read-only for the call.
-  def self.dump(name, path, format: nil, **filter) = open(name, read_only: true) { |store| store.dump(path, format: format, **filter) }
+  def self.dump(name, path, format: nil, **filter)
+    open(name, read_only: true) { |store| store.dump(path, format: format, **filter) }
+  end
 
   # What {Store#load} does, with the store of a name, which is opened for the call with these options of {Hashmere.open}, and created if it
   # is missing. A file that cannot be opened creates no store.
@@ -82,6 +94,9 @@ module Hashmere
   end
 
   # @private
-  def self._name(name) = name.respond_to?(:to_path) ? name.to_path : name
+  def self._name(name)
+    name.respond_to?(:to_path) ? name.to_path : name
+  end
+
   private_class_method :_path_of, :_remove
 end

@@ -8,12 +8,12 @@ require "rdoc"
 class TestReference < Minitest::Test
   LIB = File.expand_path("../lib", __dir__)
   # What is not for users.
-  HIDDEN = %w[Attributes Converting Filter OpenFlags].freeze
+  HIDDEN = %w[Attributes Converting Filter LockGuard MutexGuard OpenFlags].freeze
   # Of every object; and what a Struct defines of itself.
   COMMON = %i[inspect to_s == eql? hash initialize_copy].freeze
 
   def classes(within = Hashmere)
-    found = within.constants.map { |name| within.const_get(name) }.select { |it| it.is_a?(Module) && it.name.start_with?("Hashmere::") }
+    found = within.constants(false).map { |name| within.const_get(name) }.select { |it| it.is_a?(Module) && it.name.start_with?("Hashmere::") }
     found.reject { |it| HIDDEN.include?(it.name.split("::")[1]) || it < Hashmere::Error }.flat_map { |it| [it, *classes(it)] }.uniq
   end
 

@@ -16,6 +16,8 @@ module Hashmere
     # Waits until the value is another than `seen`.
     # @param timeout [Numeric, nil] seconds; nil: no limit
     # @return [Integer, nil] the value then; nil: it was `seen` whenever it was looked at
-    def wait(seen, timeout: nil) = _wait(seen, Attributes.timeout_ms(timeout))
+    def wait(seen, timeout: nil)
+      _wait(seen, Attributes.timeout_ms(timeout))
+    end
   end
 end

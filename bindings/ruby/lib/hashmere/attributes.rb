@@ -25,7 +25,9 @@ module Hashmere
     end
 
     # How long to wait; nil: forever.
-    def timeout_ms(timeout) = timeout.nil? ? FOREVER : milliseconds(timeout, "timeout")
+    def timeout_ms(timeout)
+      timeout.nil? ? FOREVER : milliseconds(timeout, "timeout")
+    end
 
     # Rounded up, so that nothing lives shorter than it was said.
     def milliseconds(seconds, what)

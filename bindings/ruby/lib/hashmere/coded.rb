@@ -5,8 +5,13 @@ require "json"
 module Hashmere
   # JSON as a coder: values come back as JSON knows them (Symbols as Strings). No class of the reader is created.
   module JSONCoder
-    def self.dump(value) = JSON.generate(value)
-    def self.load(text) = JSON.parse(text)
+    def self.dump(value)
+      JSON.generate(value)
+    end
+
+    def self.load(text)
+      JSON.parse(text)
+    end
   end
 
   # A store whose values are objects: what a coder makes of them with `dump`, and makes them of with `load`. See {Store#coded}.
@@ -28,19 +33,32 @@ module Hashmere
       @coder = coder
     end
 
-    def [](key) = load(@store[key])
+    def [](key)
+      load(@store[key])
+    end
+
     alias get []
 
     def []=(key, value)
       @store[key] = dump(value)
     end
 
-    def set(key, value, **attributes) = @store.set(key, dump(value), **attributes)
-    def add(key, value, **attributes) = @store.add(key, dump(value), **attributes)
-    def replace(key, value, **attributes) = @store.replace(key, dump(value), **attributes)
+    def set(key, value, **attributes)
+      @store.set(key, dump(value), **attributes)
+    end
+
+    def add(key, value, **attributes)
+      @store.add(key, dump(value), **attributes)
+    end
+
+    def replace(key, value, **attributes)
+      @store.replace(key, dump(value), **attributes)
+    end
 
     # As {Store#cas}, by version only: the same object need not have the same bytes.
-    def cas(key, value, version:, **attributes) = @store.cas(key, dump(value), version: version, **attributes)
+    def cas(key, value, version:, **attributes)
+      @store.cas(key, dump(value), version: version, **attributes)
+    end
 
     # As {Store#update}; the block may be called again, with an object of its own each time.
     def update_with(key, **attributes)
@@ -70,19 +88,43 @@ module Hashmere
     end
 
     # As {Store#delete?}, by version only.
-    def delete?(key, version: nil) = @store.delete?(key, version: version)
-    def delete_many(keys) = @store.delete_many(keys)
-    def incr(key, *by, **attributes) = @store.incr(key, *by, **attributes)
-    def decr(key, *by, **attributes) = @store.decr(key, *by, **attributes)
-    def version(key) = @store.version(key)
-    def ttl(key) = @store.ttl(key)
-    def touch(key, **expiry) = @store.touch(key, **expiry)
+    def delete?(key, version: nil)
+      @store.delete?(key, version: version)
+    end
+
+    def delete_many(keys)
+      @store.delete_many(keys)
+    end
+
+    def incr(key, *by, **attributes)
+      @store.incr(key, *by, **attributes)
+    end
+
+    def decr(key, *by, **attributes)
+      @store.decr(key, *by, **attributes)
+    end
+
+    def version(key)
+      @store.version(key)
+    end
+
+    def ttl(key)
+      @store.ttl(key)
+    end
+
+    def touch(key, **expiry)
+      @store.touch(key, **expiry)
+    end
 
     # Gives a key another expiry and returns its object; nil: absent.
-    def get_and_touch(key, **expiry) = load(@store.get_and_touch(key, **expiry)&.value)
+    def get_and_touch(key, **expiry)
+      load(@store.get_and_touch(key, **expiry)&.value)
+    end
 
     # As {Store#once}; the block returns an object.
-    def once(key, **options) = load(@store.once(key, **options) { dump(yield) })
+    def once(key, **options)
+      load(@store.once(key, **options) { dump(yield) })
+    end
 
     # A random pair; nil: the store is empty.
     def random
@@ -96,7 +138,10 @@ module Hashmere
       key && [key, load(text)]
     end
 
-    def slice(*keys) = @store.slice(*keys).transform_values { |text| load(text) }
+    def slice(*keys)
+      @store.slice(*keys).transform_values { |text| load(text) }
+    end
+
     alias get_multi slice
 
     def merge!(*hashes)
@@ -105,10 +150,17 @@ module Hashmere
     end
     alias update merge!
 
-    def to_h(&block) = block ? super : each_with_object({}) { |(key, value), hash| hash[key] = value }
+    def to_h(&block)
+      block ? super : each_with_object({}) { |(key, value), hash| hash[key] = value }
+    end
 
-    def delete(key) = load(@store.delete(key))
-    def values_at(*keys) = @store.values_at(*keys).map { |text| load(text) }
+    def delete(key)
+      load(@store.delete(key))
+    end
+
+    def values_at(*keys)
+      @store.values_at(*keys).map { |text| load(text) }
+    end
 
     def set_many(pairs, **attributes)
       @store.set_many(pairs.to_h.transform_values { |value| dump(value) }, **attributes)
@@ -122,18 +174,41 @@ module Hashmere
     end
     alias each_pair each
 
-    def values = @store.values.map { |text| load(text) }
-    def key?(key) = @store.key?(key)
+    def values
+      @store.values.map { |text| load(text) }
+    end
+
+    def key?(key)
+      @store.key?(key)
+    end
+
     alias has_key? key?
     alias include? key?
     alias member? key?
-    def keys(**filter) = @store.keys(**filter)
-    def size = @store.size
+    def keys(**filter)
+      @store.keys(**filter)
+    end
+
+    def size
+      @store.size
+    end
+
     alias length size
-    def empty? = @store.empty?
-    def close = @store.close
-    def closed? = @store.closed?
-    def remove = @store.remove
+    def empty?
+      @store.empty?
+    end
+
+    def close
+      @store.close
+    end
+
+    def closed?
+      @store.closed?
+    end
+
+    def remove
+      @store.remove
+    end
 
     def clear
       @store.clear
@@ -147,11 +222,15 @@ module Hashmere
       text.is_a?(String) ? text : raise(TypeError, "#{@coder.inspect}.dump returned #{text.class}, not a String")
     end
 
-    def load(text) = text.nil? ? nil : @coder.load(text)
+    def load(text)
+      text.nil? ? nil : @coder.load(text)
+    end
   end
 
   class Store
     # The same store with objects for values: as JSON, or by any coder that has `dump` and `load`.
-    def coded(coder = JSONCoder) = Coded.new(self, coder)
+    def coded(coder = JSONCoder)
+      Coded.new(self, coder)
+    end
   end
 end

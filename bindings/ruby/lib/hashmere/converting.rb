@@ -17,7 +17,9 @@ module Hashmere
     end
 
     # A value has no names but its bytes.
-    def self.value(object) = object.is_a?(Symbol) ? object.name : text(object)
+    def self.value(object)
+      object.is_a?(Symbol) ? object.name : text(object)
+    end
 
     KEYS.each do |name|
       define_method(name) { |key, *rest, **options, &block| super(Converting.text(key), *rest, **options, &block) }
@@ -26,9 +28,17 @@ module Hashmere
       define_method(name) { |key, value, **options| super(Converting.text(key), Converting.value(value), **options) }
     end
 
-    def values_at(*keys) = super(*keys.map { |key| Converting.text(key) })
-    def slice(*keys) = super(*keys.map { |key| Converting.text(key) })
-    def delete_many(keys) = super(keys.map { |key| Converting.text(key) })
+    def values_at(*keys)
+      super(*keys.map { |key| Converting.text(key) })
+    end
+
+    def slice(*keys)
+      super(*keys.map { |key| Converting.text(key) })
+    end
+
+    def delete_many(keys)
+      super(keys.map { |key| Converting.text(key) })
+    end
 
     def set_many(pairs, **options)
       super(pairs.to_h.to_h { |key, value| [Converting.text(key), Converting.value(value)] }, **options)

@@ -9,6 +9,13 @@ module Hashmere
     # Stores a value without attributes. @return [String] the value
     def []=(key, value); end
 
+    # Where a scan begins with this key: it is the first that {#scan} shows from there, if it passes the filter. @return [Integer, nil] nil:
+    # the key is absent
+    def cursor_of(key); end
+
+    # How many keys a scan returns now: those that have expired do not count. It looks at every key. @return [Integer]
+    def len_exact; end
+
     # @return [Boolean] whether the key is there
     def key?(key); end
 
@@ -89,6 +96,72 @@ module Hashmere
 
     # Who computes the value of a key by {#once} at about this moment. @return [Integer, nil] as {#mutex_holder}
     def once_holder(key); end
+  end
+
+  # A running scan: {Store#scan} and its kin make them and close them.
+  class Scan
+    # The next key, or key and value. @return [Array(String, String), String, nil] nil: the end
+    def next; end
+
+    # Where to go on at any later time. @return [Integer, nil] nil: the end
+    def cursor; end
+
+    # Ends it. @return [nil]
+    def close; end
+  end
+
+  class View
+    # Lets go of the bytes, whose room is free then. @return [nil]
+    def release; end
+
+    # @return [Integer] how many bytes there are
+    def bytesize; end
+
+    # @return [Integer] how many bytes there are
+    def size; end
+
+    # @return [Integer] how many bytes there are
+    def length; end
+
+    # The byte at a place, from the end if it is negative. @return [Integer, nil] nil: there is none
+    def getbyte(at); end
+
+    # A copy of a part. @return [String, nil] nil: it begins behind the end
+    def byteslice(start, count); end
+
+    # @return [Boolean] false: the bytes are a copy, as those of a short value are
+    def zero_copy?; end
+  end
+
+  class Reservation
+    # @return [Integer] how many bytes there are
+    def bytesize; end
+
+    # @return [Integer] how many bytes there are
+    def size; end
+
+    # @return [Integer] how many bytes there are
+    def length; end
+
+    # Sets the byte at a place. @return [Integer] the byte
+    def setbyte(at, byte); end
+
+    # Sets the byte at a place. @return [Integer] the byte
+    def []=(at, byte); end
+
+    # Copies bytes to a place. @return [self]
+    def write(start, bytes); end
+  end
+
+  class Error
+    # @return [Integer] the stable number, the same in every language
+    def code; end
+
+    # @return [Integer, nil] the number of the system's error, where there is one
+    def os_error; end
+
+    # @return [Integer, nil] the process that is in the way, where there is one
+    def pid; end
   end
 
   class Feed

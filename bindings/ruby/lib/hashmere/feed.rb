@@ -44,17 +44,25 @@ module Hashmere
     private_constant :KINDS, :OPERATIONS, :REASONS, :STATES
 
     # As {Store#feed}, without a block. @return [Feed]
-    def self.open(store, start = :now, prefix: "", values: false) = _open(store, start.to_s, prefix, values)
+    def self.open(store, start = :now, prefix: "", values: false)
+      _open(store, start.to_s, prefix, values)
+    end
 
     # Makes a store keep about this many bytes of changes, for all processes that have it open. A feed that is there stays as it is. @return [nil]
-    def self.enable(store, bytes, values: false) = _enable(store, bytes, values)
+    def self.enable(store, bytes, values: false)
+      _enable(store, bytes, values)
+    end
 
     # Makes a store keep no changes, and gives back what they took. @return [Boolean] false: it kept none
-    def self.disable(store) = _disable(store)
+    def self.disable(store)
+      _disable(store)
+    end
 
     # The feed of a store: its `number`, the `position` of the next entry, the `oldest` that is still kept, its `bytes`, whether it keeps `values`.
     # @return [Hash{Symbol => Object}, nil] nil: it keeps no changes
-    def self.info(store) = _info(store)
+    def self.info(store)
+      _info(store)
+    end
 
     # The next event, for which it waits as many seconds as `timeout` says (nil: forever).
     # @return [Event, nil] nil: none came

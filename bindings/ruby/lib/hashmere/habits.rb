@@ -59,13 +59,19 @@ module Hashmere
     end
 
     # All pairs but those of some keys. @return [Hash]
-    def except(*keys) = to_h.except(*keys.map { |key| key.is_a?(Symbol) ? key.name : key })
+    def except(*keys)
+      to_h.except(*keys.map { |key| key.is_a?(Symbol) ? key.name : key })
+    end
 
     # All pairs and those of Hashes, which win; a block decides between two values. @return [Hash]
-    def merge(*hashes, &block) = to_h.merge(*hashes.map { |hash| hash.to_h.transform_keys { |key| Hashmere._text(key) } }, &block)
+    def merge(*hashes, &block)
+      to_h.merge(*hashes.map { |hash| hash.to_h.transform_keys { |key| Hashmere._text(key) } }, &block)
+    end
 
     # All pairs with the values that the block makes of them. @return [Hash]
-    def transform_values(&block) = block ? to_h.transform_values(&block) : to_enum(:transform_values)
+    def transform_values(&block)
+      block ? to_h.transform_values(&block) : to_enum(:transform_values)
+    end
 
     # Replaces every value by what the block makes of it, each key atomically: see {#update_each}.
     def transform_values!
@@ -85,6 +91,8 @@ module Hashmere
     end
 
     # Dalli's name of {#get_and_touch}: gives a key another time to live (nil: none) and returns its value.
-    def gat(key, ttl = nil) = get_and_touch(key, ttl: ttl)&.value
+    def gat(key, ttl = nil)
+      get_and_touch(key, ttl: ttl)&.value
+    end
   end
 end

@@ -31,7 +31,9 @@ module Hashmere
     alias length bytesize
 
     # All of it as a String.
-    def to_s = byteslice(0, bytesize)
+    def to_s
+      byteslice(0, bytesize)
+    end
 
     def each_byte
       return to_enum(:each_byte) { bytesize } unless block_given?
@@ -40,11 +42,25 @@ module Hashmere
       self
     end
 
-    def bytes = each_byte.to_a
-    def version = _meta[1]
-    def uid = Uid.new(_meta[2])
-    def flags = _meta[3]
-    def expires_at = Item.time(_meta[4])
+    def bytes
+      each_byte.to_a
+    end
+
+    def version
+      _meta[1]
+    end
+
+    def uid
+      Uid.new(_meta[2])
+    end
+
+    def flags
+      _meta[3]
+    end
+
+    def expires_at
+      Item.time(_meta[4])
+    end
 
     private
 

@@ -4,13 +4,23 @@ module Hashmere
   # What a number that names an entry can do: {Uid} and {EntryId}. They are equal if they are of one kind and have one number.
   module NumberOfEntry
     # @return [Integer]
-    def to_i = @number
+    def to_i
+      @number
+    end
 
-    def ==(other) = other.instance_of?(self.class) && other.to_i == @number
+    def ==(other)
+      other.instance_of?(self.class) && other.to_i == @number
+    end
+
     alias eql? ==
 
-    def hash = [self.class, @number].hash
-    def inspect = "#<#{self.class} #{@number}>"
+    def hash
+      [self.class, @number].hash
+    end
+
+    def inspect
+      "#<#{self.class} #{@number}>"
+    end
 
     private
 
@@ -53,13 +63,24 @@ module Hashmere
     end
 
     # @return [Integer] the hash that was given
-    def key_hash = @number
+    def key_hash
+      @number
+    end
 
-    def ==(other) = other.instance_of?(HashedKey) && other.key_hash == @number && other.key == @key
+    def ==(other)
+      other.instance_of?(HashedKey) && other.key_hash == @number && other.key == @key
+    end
+
     alias eql? ==
 
-    def hash = [HashedKey, @key, @number].hash
-    def inspect = "#<Hashmere::HashedKey #{@key.inspect} #{@number}>"
+    def hash
+      [HashedKey, @key, @number].hash
+    end
+
+    def inspect
+      "#<Hashmere::HashedKey #{@key.inspect} #{@number}>"
+    end
+
     private_class_method :_check
   end
 end

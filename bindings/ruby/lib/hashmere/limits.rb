@@ -67,7 +67,9 @@ module Hashmere
 
     private
 
-    def name_of(key) = "#{@prefix}".b << key.to_s.b
+    def name_of(key)
+      "#{@prefix}".b << key.to_s.b
+    end
 
     # The decision, and the new value, if there is one.
     def decide(name, value, cost, take)
@@ -119,15 +121,25 @@ module Hashmere
       [full.clamp(now, empty), full > empty]
     end
 
-    def dump(state) = state.to_s
+    def dump(state)
+      state.to_s
+    end
 
-    def wait(state, cost, now) = [state + cost * @token - now - @capacity, 0].max
+    def wait(state, cost, now)
+      [state + cost * @token - now - @capacity, 0].max
+    end
 
-    def add(state, cost) = state + cost * @token
+    def add(state, cost)
+      state + cost * @token
+    end
 
-    def free(state, now) = (now + @capacity - state) / @token
+    def free(state, now)
+      (now + @capacity - state) / @token
+    end
 
-    def reset_in(state, now) = state - now
+    def reset_in(state, now)
+      state - now
+    end
   end
 
   # At most `limit` (1 or more) in any `period` of seconds (a millisecond or more), wherever it begins. What was taken counts until it
@@ -182,11 +194,17 @@ module Hashmere
     end
 
     # How long until a slot does not count.
-    def leaves(slot, now) = (slot + SLOTS + 1) * @slot - now
+    def leaves(slot, now)
+      (slot + SLOTS + 1) * @slot - now
+    end
 
-    def add((present, taken), cost) = [present, [taken.first + cost, *taken.drop(1)]]
+    def add((present, taken), cost)
+      [present, [taken.first + cost, *taken.drop(1)]]
+    end
 
-    def free((_, taken), _now) = [@most - taken.sum, 0].max
+    def free((_, taken), _now)
+      [@most - taken.sum, 0].max
+    end
 
     def reset_in((present, taken), now)
       age = taken.index(&:positive?)

@@ -3,7 +3,9 @@
 module Hashmere
   class Store
     # The log of this name in this store: {Log.open}.
-    def log(name, **options) = Log.open(self, name, **options)
+    def log(name, **options)
+      Log.open(self, name, **options)
+    end
   end
 
   # One ordered log of many threads and processes, in the file of a store; nothing is lost when one of them is killed. One *drainer*, a thread of any
@@ -57,10 +59,14 @@ module Hashmere
     end
 
     # Takes a log's name off it. A process that has it open may still drain it; new lines do not reach it any more. @return [Boolean] whether there was one
-    def self.remove(store, name) = _remove(store, name)
+    def self.remove(store, name)
+      _remove(store, name)
+    end
 
     # The names of the logs of a store. @return [Array<String>]
-    def self.list(store) = _list(store)
+    def self.list(store)
+      _list(store)
+    end
 
     # @private
     def self.choice(known, one, what)
@@ -118,7 +124,9 @@ module Hashmere
     end
 
     # The least important level that is wanted; `:off`: none. It is the same for all processes.
-    def level = NAMES.fetch(_level)
+    def level
+      NAMES.fetch(_level)
+    end
 
     # Sets it, for all processes, at once.
     def level=(name)
@@ -225,11 +233,15 @@ module Hashmere
     # The same for a loop of the program's own.
     # @param last [Integer, nil] as of {#follow}
     # @return [Follower]
-    def follower(last: 0) = _follow(last || Attributes::FOREVER)
+    def follower(last: 0)
+      _follow(last || Attributes::FOREVER)
+    end
 
     # Waits until all lines that were logged before were delivered. Without a drainer, and unless they are to be kept, writes them itself.
     # @return [Boolean] false: the time is up
-    def flush(timeout: 5) = _flush(Attributes.timeout_ms(timeout))
+    def flush(timeout: 5)
+      _flush(Attributes.timeout_ms(timeout))
+    end
 
     private
 

@@ -16,7 +16,9 @@ module Hashmere
     # The text of a message, and nothing before or behind it.
     class Formatter < ::Logger::Formatter
       # @return [String]
-      def call(_severity, _time, _progname, message) = Log.text_of(message)
+      def call(_severity, _time, _progname, message)
+        Log.text_of(message)
+      end
     end
 
     # A message with fields: a String to every other logger that it is broadcast to.
@@ -83,9 +85,13 @@ module Hashmere
     end
 
     # Closes the log. @return [nil]
-    def close = @sink.close
+    def close
+      @sink.close
+    end
 
     # There is nothing to open again. @return [self]
-    def reopen(_log = nil) = self
+    def reopen(_log = nil)
+      self
+    end
   end
 end

@@ -26,10 +26,14 @@ module Hashmere
     end
 
     # Takes a pool's name off it. @return [Boolean] whether there was one
-    def self.remove(store, name) = _remove(store, name)
+    def self.remove(store, name)
+      _remove(store, name)
+    end
 
     # The queue in which all elements are at first.
-    def free = @free ||= queue("free")
+    def free
+      @free ||= queue("free")
+    end
 
     # A queue of this name; made if it is missing.
     # @param kind [:mpmc, :mpsc, :spsc, nil] how many push to it and pop from it; nil: as it is, :mpmc if it is made
@@ -50,7 +54,9 @@ module Hashmere
   #     job.push(done)
   #   end
   class Queue
-    def empty? = size.zero?
+    def empty?
+      size.zero?
+    end
   end
 
   # What one thread takes part with. It holds up to 64 elements that were popped one by one, or a {Batch}; those that are not pushed stay with
@@ -58,19 +64,27 @@ module Hashmere
   class Endpoint
     # Takes the first element of a queue, and waits for one as many seconds as `timeout` says (nil: forever).
     # @return [Element, nil] nil: none came
-    def pop(from, timeout: 0) = _pop(from, Attributes.timeout_ms(timeout))
+    def pop(from, timeout: 0)
+      _pop(from, Attributes.timeout_ms(timeout))
+    end
 
     # Takes up to `max` elements in one operation, behind those of the {#batch}. With a timeout it waits for the first, if the batch is empty.
     # @return [Integer] how many it were
-    def pop_many(from, max, timeout: 0) = _pop_many(from, max, Attributes.timeout_ms(timeout))
+    def pop_many(from, max, timeout: 0)
+      _pop_many(from, max, Attributes.timeout_ms(timeout))
+    end
 
     # Pushes the first `max` elements of the {#batch} (nil: all of them) in one operation, in their order.
     # @return [Integer] how many it were; fewer than there are: the queue has reached its bound
-    def push_many(to, max = nil) = _push_many(to, max || Attributes::FOREVER)
+    def push_many(to, max = nil)
+      _push_many(to, max || Attributes::FOREVER)
+    end
 
     # What was popped by {#pop_many} and not yet pushed. An endpoint holds either such elements or ones that were popped alone (`InvalidState`).
     # @return [Batch]
-    def batch = @batch ||= Batch.new(self)
+    def batch
+      @batch ||= Batch.new(self)
+    end
   end
 
   # The elements that an endpoint popped together, by their place in it: {Endpoint#batch}. It is as long as what the endpoint holds at the time.
@@ -83,13 +97,20 @@ module Hashmere
     end
 
     # How many there are.
-    def size = @endpoint.send(:_batch_size)
+    def size
+      @endpoint.send(:_batch_size)
+    end
+
     alias length size
 
-    def empty? = size.zero?
+    def empty?
+      size.zero?
+    end
 
     # A copy of the bytes of an element, or of some of them.
-    def read(index, start = 0, count = nil) = @endpoint.send(:_batch_read, index, start, count)
+    def read(index, start = 0, count = nil)
+      @endpoint.send(:_batch_read, index, start, count)
+    end
 
     # @return [self]
     def write(index, start, bytes)
@@ -110,7 +131,10 @@ module Hashmere
   class Element
 
     # A copy of its bytes, or of some of them.
-    def read(start = 0, count = size - start) = _read(start, count)
+    def read(start = 0, count = size - start)
+      _read(start, count)
+    end
+
     alias to_s read
   end
 end

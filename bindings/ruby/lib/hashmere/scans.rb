@@ -94,12 +94,22 @@ module Hashmere
     # Stores all records of a file, in order. `Malformed` names a line that is none, and how many before it are stored.
     # @param format [:tsv, :jsonl, nil] nil: by the name of the file
     # @return [Integer] how many there are
-    def load(path, format: nil) = _load_from(Hashmere._name(path), Filter.format(format))
+    def load(path, format: nil)
+      _load_from(Hashmere._name(path), Filter.format(format))
+    end
 
     # @param filter see {Store}
-    def keys(**filter) = each_key(**filter).to_a
-    def values = each_value.to_a
-    def to_h(&block) = block ? super : each_with_object({}) { |(key, value), hash| hash[key] = value }
+    def keys(**filter)
+      each_key(**filter).to_a
+    end
+
+    def values
+      each_value.to_a
+    end
+
+    def to_h(&block)
+      block ? super : each_with_object({}) { |(key, value), hash| hash[key] = value }
+    end
 
     # Removes the keys for which the block is true, as they were when it saw them.
     def delete_if(&block)

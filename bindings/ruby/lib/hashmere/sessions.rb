@@ -64,8 +64,12 @@ module Hashmere
 
     private
 
-    def record_of(id) = "#{@prefix}#{id.private_id}"
+    def record_of(id)
+      "#{@prefix}#{id.private_id}"
+    end
 
-    def new_id(request) = generate_sid.tap { |id| request.set_header(NEW, id.private_id) }
+    def new_id(request)
+      generate_sid.tap { |id| request.set_header(NEW, id.private_id) }
+    end
   end
 end

@@ -181,13 +181,19 @@ module Hashmere
     end
 
     # The version of a key's value; it grows with every change. nil: absent
-    def version(key) = _metadata(key)&.at(1)
+    def version(key)
+      _metadata(key)&.at(1)
+    end
 
     # The flags of a key. nil: absent
-    def flags(key) = _metadata(key)&.at(3)
+    def flags(key)
+      _metadata(key)&.at(3)
+    end
 
     # The length of a value in bytes. nil: absent
-    def value_len(key) = _metadata(key)&.at(5)
+    def value_len(key)
+      _metadata(key)&.at(5)
+    end
 
     # Seconds that a key still lives; Float::INFINITY forever; nil: absent
     def ttl(key)
@@ -202,7 +208,9 @@ module Hashmere
     end
 
     # Gives a key another expiry; none: it lives forever. @return [Boolean] whether it is there
-    def touch(key, ttl: nil, expires_at: nil) = _touch(key, *Attributes.expiry(ttl, expires_at))
+    def touch(key, ttl: nil, expires_at: nil)
+      _touch(key, *Attributes.expiry(ttl, expires_at))
+    end
 
     # Gives a key another expiry and returns all about it, in one step. @return [Item, nil]
     def get_and_touch(key, ttl: nil, expires_at: nil)
@@ -214,13 +222,19 @@ module Hashmere
     # copied and about how many there are.
     # @param replace [Boolean] replaces a store of that name, when the copy is complete; otherwise `BackupExists`
     # @return [Hash] `:items`, `:bytes_file`, and `:thinned`: whether a full cache dropped keys that were there at the moment
-    def backup(path, replace: false, &progress) = _backup(Hashmere._name(path), replace, progress)
+    def backup(path, replace: false, &progress)
+      _backup(Hashmere._name(path), replace, progress)
+    end
 
     # The values of several keys in order, nil where there is none.
-    def values_at(*keys) = _get_many(keys)
+    def values_at(*keys)
+      _get_many(keys)
+    end
 
     # Key and value of those that are there.
-    def slice(*keys) = keys.zip(_get_many(keys)).reject { |_, value| value.nil? }.to_h
+    def slice(*keys)
+      keys.zip(_get_many(keys)).reject { |_, value| value.nil? }.to_h
+    end
 
     # Stores the pairs of a Hash, all with the same attributes. @return [Integer] how many
     def set_many(pairs, ttl: nil, expires_at: nil, flags: 0)
@@ -235,9 +249,13 @@ module Hashmere
     alias update merge!
 
     # Removes several keys. @return [Integer] how many were there
-    def delete_many(keys) = _delete_many(keys.to_a)
+    def delete_many(keys)
+      _delete_many(keys.to_a)
+    end
 
-    def empty? = size.zero?
+    def empty?
+      size.zero?
+    end
 
     # A value in place: {View}, or nil. With a block it is released behind it. Of a value of at most 8 bytes it is a copy.
     def view(key)

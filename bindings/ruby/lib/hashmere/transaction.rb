@@ -32,7 +32,9 @@ module Hashmere
     end
 
     # Subtracts: see {#incr}.
-    def decr(key, by = 1, **with) = incr(key, -by, **with)
+    def decr(key, by = 1, **with)
+      incr(key, -by, **with)
+    end
 
     # Puts bytes behind a value. Its result: whether the key was there
     def append(key, tail)
@@ -66,10 +68,15 @@ module Hashmere
     end
 
     # How many operations there are.
-    def size = @kinds.size
+    def size
+      @kinds.size
+    end
+
     alias length size
 
-    def empty? = @kinds.empty?
+    def empty?
+      @kinds.empty?
+    end
 
     # @private
     def self.results(batch, shown)
@@ -85,7 +92,9 @@ module Hashmere
 
     private
 
-    def initialize_copy(_other) = raise(TypeError, "a batch cannot be copied")
+    def initialize_copy(_other)
+      raise(TypeError, "a batch cannot be copied")
+    end
 
     def added(kind)
       @kinds << kind
@@ -99,13 +108,24 @@ module Hashmere
     attr_reader :kind, :key, :value, :version
 
     # This key is absent.
-    def self.absent(key) = new(0, key)
+    def self.absent(key)
+      new(0, key)
+    end
+
     # This key is there.
-    def self.present(key) = new(1, key)
+    def self.present(key)
+      new(1, key)
+    end
+
     # This key is at this version; 0: it is absent.
-    def self.version(key, version) = new(2, key, version: version)
+    def self.version(key, version)
+      new(2, key, version: version)
+    end
+
     # This key has exactly this value.
-    def self.value(key, value) = new(3, key, value: value)
+    def self.value(key, value)
+      new(3, key, value: value)
+    end
 
     # @private
     def initialize(kind, key, value: "", version: 0)
@@ -141,10 +161,14 @@ module Hashmere
     end
 
     # Subtracts: see {#incr}.
-    def decr(key, by = 1, **with) = incr(key, -by, **with)
+    def decr(key, by = 1, **with)
+      incr(key, -by, **with)
+    end
 
     # Gives a key another expiry; none: it lives forever. @return [Boolean] false: the key is absent
-    def touch(key, ttl: nil, expires_at: nil) = _touch(key, *Attributes.expiry(ttl, expires_at))
+    def touch(key, ttl: nil, expires_at: nil)
+      _touch(key, *Attributes.expiry(ttl, expires_at))
+    end
   end
 
   # Several keys at one moment, for every reader in every process, or none: also if the process is killed in the middle.
@@ -209,6 +233,8 @@ module Hashmere
 
     # The items of several keys as they were at one moment of this call. It takes no lock and keeps no writer waiting.
     # @return [Array<Item, nil>] nil where a key is absent; `Conflict` is raised if one of them was changed each of 1,000 times
-    def get_many_snapshot(*keys) = _get_many_snapshot(keys).map { |parts| parts && Item.from(parts) }
+    def get_many_snapshot(*keys)
+      _get_many_snapshot(keys).map { |parts| parts && Item.from(parts) }
+    end
   end
 end

@@ -10,7 +10,9 @@ module Hashmere
     # Waits until a key has another version than `seen` (nil: it was absent), in whatever process it is changed.
     # @param timeout [Numeric, nil] seconds; nil: no limit
     # @return [Integer, :removed, nil] its version then; `:removed`: it is absent; nil: it did not change within the time
-    def wait(key, seen, timeout:) = _wait(key, seen || 0, Attributes.timeout_ms(timeout))
+    def wait(key, seen, timeout:)
+      _wait(key, seen || 0, Attributes.timeout_ms(timeout))
+    end
 
     # Waits until one of several keys has another version than was seen.
     #
@@ -40,10 +42,14 @@ module Hashmere
     # passes it.
     # @param timeout [Numeric, nil] seconds; 0: only if it is to be had at once; nil: no limit
     # @return what the block returns; `Busy` is raised if living processes kept it all the while
-    def read_lock(key, timeout: 5, &block) = rwlocked(key, false, timeout, &block)
+    def read_lock(key, timeout: 5, &block)
+      rwlocked(key, false, timeout, &block)
+    end
 
     # The same for writing, alone.
-    def write_lock(key, timeout: 5, &block) = rwlocked(key, true, timeout, &block)
+    def write_lock(key, timeout: 5, &block)
+      rwlocked(key, true, timeout, &block)
+    end
 
     # Runs the block while it holds one of the `permits` (1 to 1024) of the semaphore of a key. All who use it give the same number. While
     # there are holders the key names them, else it is absent. The death of a holder gives its permit back. The block is called with whether
@@ -135,11 +141,15 @@ module Hashmere
   # A participant of a barrier between processes, at a key of a store: they start together, again and again; crashed processes are not waited for.
   class Barrier
     # Joins as one of `size` participants; the first to come makes it.
-    def self.join(store, key, size) = _join(store, key, size)
+    def self.join(store, key, size)
+      _join(store, key, size)
+    end
 
     # Arrives, and waits for all others. @return [Array(Integer, Integer), nil] the number of the round from 1, and how many had died or left
     #   by then; nil: a living process has not arrived yet
-    def wait(timeout:) = _wait(Attributes.timeout_ms(timeout))
+    def wait(timeout:)
+      _wait(Attributes.timeout_ms(timeout))
+    end
 
     private_class_method :_join
   end

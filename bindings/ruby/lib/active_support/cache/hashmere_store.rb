@@ -29,7 +29,9 @@ module ActiveSupport
       RACE_SECONDS = 300
       UNIVERSAL = %i[namespace compress compress_threshold expires_in race_condition_ttl coder skip_nil raw].freeze
 
-      def self.supports_cache_versioning? = true
+      def self.supports_cache_versioning?
+        true
+      end
 
       # @return [Hashmere::Store]
       attr_reader :store
@@ -42,10 +44,14 @@ module ActiveSupport
       end
 
       # Adds to a raw value; a missing one becomes `amount`.
-      def increment(name, amount = 1, options = nil) = count(:increment, name, amount, amount, options)
+      def increment(name, amount = 1, options = nil)
+        count(:increment, name, amount, amount, options)
+      end
 
       # Subtracts from a raw value, stopping at zero; a missing one stays missing (nil), as with memcached.
-      def decrement(name, amount = 1, options = nil) = count(:decrement, name, -amount, nil, options)
+      def decrement(name, amount = 1, options = nil)
+        count(:decrement, name, -amount, nil, options)
+      end
 
       def delete_matched(matcher, options = nil)
         options = merged_options(options)
@@ -65,7 +71,9 @@ module ActiveSupport
         true
       end
 
-      def stats = @store.stats
+      def stats
+        @store.stats
+      end
 
       private
 
@@ -145,9 +153,13 @@ module ActiveSupport
         [entry.expires_at - Time.now.to_f + more, 0].max
       end
 
-      def delete_entry(key, **_options) = @store.delete?(key)
+      def delete_entry(key, **_options)
+        @store.delete?(key)
+      end
 
-      def delete_multi_entries(keys, **_options) = @store.delete_many(keys)
+      def delete_multi_entries(keys, **_options)
+        @store.delete_many(keys)
+      end
     end
   end
 end
