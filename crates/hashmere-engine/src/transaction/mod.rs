@@ -18,8 +18,8 @@ use crate::error::{ReadError, WriteError};
 use crate::transaction::notes::{FEW, NO_ROOT};
 use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Ttl};
-use std::borrow::Cow;
 use hashmere_mem::{Host, Mem};
+use std::borrow::Cow;
 
 pub use notes::Notes;
 
