@@ -115,11 +115,14 @@ impl Notes {
     /// The part of a key, if there are more.
     #[inline(always)]
     pub(super) fn find(&self, key: &[u8], kh: KeyHash) -> Option<usize> {
-        match self.parts.len() {
-            ..=FEWEST => None,
-            ..=FEW => self.parts.iter().position(|part| part.kh == kh && part.key.of(&self.bytes) == key),
-            _ => self.find_indexed(key, kh),
+        let number = self.parts.len();
+        if number <= FEWEST {
+            return None;
         }
+        if number <= FEW {
+            return self.parts.iter().position(|part| part.kh == kh && part.key.of(&self.bytes) == key);
+        }
+        self.find_indexed(key, kh)
     }
 
     #[inline(never)]

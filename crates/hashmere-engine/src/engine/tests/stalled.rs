@@ -220,7 +220,7 @@ fn collided(fixture: &Fixture, actor: &Client) {
 }
 
 /// Thousands of new keys; of the first some change and go again.
-fn grow(other: &mut Other) -> Result<(), String> {
+pub(super) fn grow(other: &mut Other) -> Result<(), String> {
     for i in 0..MANY {
         other.set(format!("new{i}"), format!("new {i}").into_bytes())?;
     }
@@ -240,7 +240,7 @@ fn grow(other: &mut Other) -> Result<(), String> {
 
 pub(super) const WIDE: Geometry = strict(160).small_leaves();
 
-pub(super) fn case(name: &'static str, setup: fn(&Fixture, &Client), act: fn(&mut Client)) {
+fn case(name: &'static str, setup: fn(&Fixture, &Client), act: fn(&mut Client)) {
     Case { name, geometry: WIDE, setup, act, concurrent: grow, step: 1, timeout: IMPATIENT }.run();
 }
 

@@ -54,7 +54,7 @@ impl Part {
                     version,
                     keeps_version: refreshes && !is_new,
                 });
-                totals.items += u64::from(is_new);
+                totals.items = totals.items.wrapping_add(u64::from(is_new));
                 totals.bytes = totals.bytes.wrapping_add(draft.bytes).wrapping_sub(bytes);
                 totals.sets += u64::from(!refreshes);
             }
