@@ -225,7 +225,7 @@ impl Protocol {
     /// The reply to a connection above the limit.
     pub(crate) fn too_many_connections(self) -> &'static [u8] {
         match self {
-            // Before its first byte nothing is known of a client: all but those of memcached take it for a broken reply.
+            // Before its first byte nothing is known of a client; those of other protocols take it for a broken reply.
             Protocol::Memcached | Protocol::Text | Protocol::Binary | Protocol::All => {
                 b"ERROR Too many open connections\r\n"
             }

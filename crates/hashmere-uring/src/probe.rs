@@ -48,7 +48,7 @@ impl Seen {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "io_uring does not complete what it is asked for"));
         }
         ring.wait(Duration::from_millis(100))?;
-        while let Some(completion) = ring.next() {
+        while let Some(completion) = ring.next_completion() {
             match completion {
                 Completion::Ready => self.ready = true,
                 Completion::Sent { result, .. } => self.sent = result.map(|()| true)?,

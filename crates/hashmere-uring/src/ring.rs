@@ -100,7 +100,7 @@ impl Ring {
         let entry = opcode::Send::new(Fd(socket.as_raw_fd()), held.as_ptr(), held.len() as u32)
             .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
             .build();
-        // SAFETY: the bytes stay in the slot, unchanged, until their completion; if the ring is dropped before, forever.
+        // SAFETY: the bytes stay in the slot, unchanged, until their completion; forever if the ring is dropped before.
         unsafe { self.push(&entry, Asked::Send(slot)) }
     }
 
@@ -142,7 +142,7 @@ impl Ring {
     }
 
     /// The next of what is complete.
-    pub fn next(&mut self) -> Option<Completion> {
+    pub fn next_completion(&mut self) -> Option<Completion> {
         loop {
             let entry = self.ring.completion().next()?;
             let result = match entry.result() {

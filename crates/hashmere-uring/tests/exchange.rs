@@ -25,7 +25,7 @@ fn ring() -> Option<Ring> {
 fn next(ring: &mut Ring) -> Completion {
     let end = Instant::now() + PATIENCE;
     loop {
-        if let Some(completion) = ring.next() {
+        if let Some(completion) = ring.next_completion() {
             return completion;
         }
         assert!(Instant::now() < end, "nothing completes");
@@ -79,7 +79,7 @@ fn a_long_reply_waits_for_room_and_is_sent_whole() {
     ring.send(ours.as_fd(), tag, &mut bytes).unwrap();
     assert!(bytes.is_empty());
     ring.wait(Duration::ZERO).unwrap();
-    assert!(ring.next().is_none(), "there is no room for all of it");
+    assert!(ring.next_completion().is_none(), "there is no room for all of it");
     let reading = std::thread::spawn(move || {
         let mut got = vec![0; 3_000_000];
         theirs.read_exact(&mut got).unwrap();
@@ -129,7 +129,7 @@ fn a_ring_is_watched_for_what_is_ready_before_and_after() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ring.watch(ours.as_fd()).unwrap();
     ring.wait(Duration::ZERO).unwrap();
-    assert!(ring.next().is_none());
+    assert!(ring.next_completion().is_none());
     theirs.write_all(b"x").unwrap();
     assert!(matches!(next(&mut ring), Completion::Ready));
     ring.watch(ours.as_fd()).unwrap();

@@ -50,8 +50,8 @@ pub struct Serve {
     /// Serve clients of Redis on this address: host:port, a port of this machine, or unix:FILE; may be repeated
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', action = clap::ArgAction::Append)]
     resp: Vec<String>,
-    /// The sockets of memcached's clients serve those of Redis and of HTTP as well: the first byte of a connection tells
-    /// which it is
+    /// The sockets of memcached's clients serve those of Redis and of HTTP as well: how a connection begins tells which
+    /// it is
     #[arg(long)]
     all_protocols: bool,
     /// Keyspace events for clients of Redis, by the letters of notify-keyspace-events; needs a store with a feed

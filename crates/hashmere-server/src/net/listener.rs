@@ -1,7 +1,8 @@
 //! Listening sockets.
 
 use super::mailbox::Arrival;
-use super::stream::{Plain, Stream};
+use super::plain::Plain;
+use super::stream::Stream;
 use crate::config::{Address, Config, Endpoint, Protocol};
 use crate::tls::Acceptor;
 use mio::event::Source;

@@ -3,9 +3,11 @@
 mod connection;
 mod listener;
 pub(crate) mod mailbox;
+mod plain;
 mod read_batch;
 mod ring_stream;
 mod ring_turns;
+mod ringed;
 mod send;
 mod stream;
 mod worker;

@@ -5,7 +5,7 @@
 //! nothing more is written, and the connection waits. A long one is written at once, as without a ring: its system
 //! call costs little beside its bytes.
 
-use super::stream::Plain;
+use super::plain::Plain;
 use hashmere_uring::{Ring, Tag};
 use std::io::{self, IoSlice, Read, Write};
 

@@ -2,10 +2,11 @@
 //! together. Listeners, TLS and the mailbox stay with the poll, whose descriptor the ring watches.
 
 use super::read_batch::AHEAD;
+use super::ringed::Ringed;
 use super::worker::Worker;
 use crate::protocol::peek_key::peek_key;
 use hashmere_engine::StoreHandle;
-use hashmere_uring::{Buffer, Completion, Input, Ring, Tag};
+use hashmere_uring::{Completion, Input, Ring, Tag};
 use mio::Events;
 use std::io;
 use std::os::fd::AsFd;
@@ -13,36 +14,6 @@ use std::time::Duration;
 
 /// Rounds in which a stopping server takes what arrived before the stop, while clients go on to send.
 const LAST_ROUNDS: usize = 100;
-
-/// A ring, and the connections whose turn it is.
-#[derive(Debug)]
-pub struct Ringed {
-    /// The ring.
-    pub ring: Ring,
-    /// With what was received for each, if it can be passed as it is.
-    ahead: Vec<(usize, Option<Buffer>)>,
-    /// Connections so far.
-    generation: u32,
-    /// The poll has events.
-    is_poll_ready: bool,
-}
-
-impl Ringed {
-    /// With a ring that is enabled by the thread of the event loop.
-    pub fn new(ring: Ring) -> Ringed {
-        Ringed { ring, ahead: Vec::with_capacity(AHEAD), generation: 0, is_poll_ready: false }
-    }
-
-    /// The name of the next connection.
-    pub fn tag(&mut self, token: usize) -> Tag {
-        self.generation = self.generation.wrapping_add(1);
-        Tag::new(token as u32, self.generation)
-    }
-
-    fn is_queued(&self, token: usize) -> bool {
-        self.ahead.iter().any(|(other, _)| *other == token)
-    }
-}
 
 impl Worker {
     /// Takes a ring, if this thread can use it.
@@ -69,7 +40,7 @@ impl Worker {
         if let Some(ringed) = &mut self.ringed {
             ringed.ring.wait(limit)?;
         }
-        while let Some(completion) = self.ringed.as_mut().and_then(|ringed| ringed.ring.next()) {
+        while let Some(completion) = self.ringed.as_mut().and_then(|ringed| ringed.ring.next_completion()) {
             match completion {
                 Completion::Ready => {
                     if let Some(ringed) = &mut self.ringed {

@@ -1,22 +1,12 @@
 //! A connection's socket: TCP, Unix, or TLS over TCP; plain ones by a ring too.
 
+use super::plain::Plain;
 use super::ring_stream::RingStream;
 use crate::tls::TlsStream;
 use hashmere_uring::{Ring, Tag};
 use mio::event::Source;
-use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-
-/// A socket as it is.
-#[derive(Debug)]
-pub enum Plain {
-    /// TCP.
-    Tcp(TcpStream),
-    /// Unix.
-    Unix(UnixStream),
-}
 
 /// The socket.
 #[derive(Debug)]
@@ -27,23 +17,6 @@ pub enum Stream {
     Tls(Box<TlsStream>),
     /// Read and written by a ring.
     Ring(Box<RingStream>),
-}
-
-impl Plain {
-    fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Plain::Tcp(stream) => stream,
-            Plain::Unix(stream) => stream,
-        }
-    }
-
-    /// Its descriptor.
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        match self {
-            Plain::Tcp(stream) => stream.as_fd(),
-            Plain::Unix(stream) => stream.as_fd(),
-        }
-    }
 }
 
 impl Stream {
@@ -129,37 +102,6 @@ impl Stream {
             (Stream::Ring(stream), Some(ring)) => stream.finish(ring),
             _ => Ok(()),
         }
-    }
-}
-
-impl Read for Plain {
-    #[inline]
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Plain::Tcp(stream) => stream.read(buffer),
-            Plain::Unix(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Plain {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Plain::Tcp(stream) => stream.write(bytes),
-            Plain::Unix(stream) => stream.write(bytes),
-        }
-    }
-
-    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Plain::Tcp(stream) => stream.write_vectored(pieces),
-            Plain::Unix(stream) => stream.write_vectored(pieces),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

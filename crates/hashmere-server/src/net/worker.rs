@@ -5,7 +5,7 @@ use super::listener::Listener;
 use super::mailbox::{self, Arrival, Mailbox};
 use super::read_batch::Batch;
 use super::ring_stream::RingStream;
-use super::ring_turns::Ringed;
+use super::ringed::Ringed;
 use super::stream::Stream;
 use crate::outbox::Outbox;
 use crate::server::{now_ms, Server};
