@@ -49,9 +49,9 @@ pub use engine::{
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 pub use fork_handle::{SharedEngine, StoreHandle};
-pub use marks::APPLIED;
 pub use framed_read::Framed;
 pub use lease::{Lease, LeaseState};
+pub use marks::APPLIED;
 pub use open::{resolve, FileEngine};
 pub use options::{Create, Mode, OnRecovery, Options};
 pub use region::{ClientId, Region};

@@ -173,8 +173,7 @@ impl Side {
         }
         let ttl = now.expires_at_ms.map_or(Ttl::Never, Ttl::At);
         let attributes = Attributes { flags: now.flags, ttl, ..Attributes::NONE };
-        let written =
-            self.store.shared().set_marked_as((&name.key, name.hash), &item.value, attributes, 0, Some(now));
+        let written = self.store.shared().set_marked_as((&name.key, name.hash), &item.value, attributes, 0, Some(now));
         written.at(&self.store).map(drop)
     }
 

@@ -49,11 +49,7 @@ pub enum NoStream {
 
 impl FeedStream {
     /// A stream to a connection of this event loop.
-    pub fn open(
-        streams: &Arc<Streams>,
-        worker: usize,
-        wanted: &Wanted,
-    ) -> Result<FeedStream, NoStream> {
+    pub fn open(streams: &Arc<Streams>, worker: usize, wanted: &Wanted) -> Result<FeedStream, NoStream> {
         let source = Source::open(streams.store(), wanted).map_err(NoStream::Refused)?;
         let seat = streams.enter(Kind::Feed, worker).ok_or(NoStream::TooMany)?;
         Ok(FeedStream { source, seat, said: 0, number: 0, beat_at: None, is_at_end: false, is_over: false })

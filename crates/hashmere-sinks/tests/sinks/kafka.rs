@@ -134,7 +134,8 @@ fn a_topic_has_everything_once() {
     let records = kafka.records("parts");
     let mut keys = std::collections::BTreeMap::new();
     for partition in 0..3 {
-        let found: Vec<_> = records.iter().filter(|(at, ..)| *at == partition).map(|(.., event)| event.clone()).collect();
+        let found: Vec<_> =
+            records.iter().filter(|(at, ..)| *at == partition).map(|(.., event)| event.clone()).collect();
         for event in found.iter().filter_map(Event::change) {
             keys.insert(event.key.clone(), partition);
         }
