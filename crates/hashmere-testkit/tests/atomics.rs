@@ -77,7 +77,10 @@ fn counts_are_exact_over_deaths() {
     }
     let own: u64 = names.iter().map(|name| atomic(&store, name).load().unwrap()).sum();
     let (added, exchanged) = (atomic(&store, "added").load().unwrap(), atomic(&store, "exchanged").load().unwrap());
-    assert!((own.saturating_sub(deaths)..=own).contains(&added), "{added} added in {own} steps, {deaths} of which may be half done");
+    assert!(
+        (own.saturating_sub(deaths)..=own).contains(&added),
+        "{added} added in {own} steps, {deaths} of which may be half done"
+    );
     assert!((added.saturating_sub(deaths)..=added).contains(&exchanged), "{exchanged} exchanged, {added} added");
     assert_clean(&store);
 }
