@@ -218,8 +218,8 @@ impl Follower {
         };
         let name = name_of(change);
         // What was written here and comes back. In a first copy it may be what this side has lost.
-        let is_kept = self.copied.is_some() && self.restores || matches!(becomes, Becomes::Deleted { .. });
-        let is_echo = stamp.site == self.side.site && !is_kept;
+        let is_restored = self.copied.is_some() && self.restores || matches!(becomes, Becomes::Deleted { .. });
+        let is_echo = stamp.site == self.side.site && !is_restored;
         loop {
             let found = self.side.find(&name)?;
             if stamp == found.stamp {
