@@ -12,7 +12,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help cluster dashboard demo frameworks test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help feed-kafka cluster dashboard demo frameworks test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -36,6 +36,7 @@ help:
 	@echo 'make test-soak  the tests ROUNDS=20 times, half of them beside two busy loops: how often each failed'
 	@echo 'make prove    all of these for longer, in about an hour, with one table at the end'
 	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server; Redis clients too'
+	@echo 'make feed-kafka  the sink for Kafka with a real broker, which is fetched; feeders and broker are killed'
 	@echo 'make cluster  three servers behind proxies: clients of five languages, one server killed, all restarted in turn'
 	@echo 'make dashboard  the dashboard in a real browser: what is drawn against the statistics'
 	@echo 'make frameworks  Flask, Django and Celery in servers that fork their workers, which are killed'
@@ -48,6 +49,10 @@ help:
 	@echo 'make bench-bindings  a call from C beside the same in Rust'
 	@echo 'make docs     the reference of each language, into target/docs'
 	@echo 'make install  command, library, headers and their packages into PREFIX (default ~/.local)'
+
+feed-kafka:
+	@scripts/setup rust
+	@scripts/kafka
 
 demo:
 	@scripts/setup rust

@@ -128,7 +128,7 @@ pub(crate) fn peek_done(store: &Store) -> Option<Token> {
         }
         let before = turn(mem, base);
         let done = token(mem, base + at::RECORDS + (before & 1) * at::APART);
-        // The record is written anew two turns later.
+        // The record is written again two turns later.
         done.filter(|_| turn(mem, base) == before)
     });
     seen.flatten()

@@ -16,14 +16,15 @@ use std::time::Duration;
 /// Follow the changes of a store: JSON lines, or into another engine.
 ///
 /// Prints one line for each change, in the envelope of Debezium, until it is stopped. With --to they go to a stream of
-/// NATS or Redis, or into a folder, which also keeps how far they have come: the command goes on from there when it is
+/// NATS or Redis, a topic of Kafka, or into a folder, which also keeps how far they have come: the command goes on from there when it is
 /// started again, and begins with every key where there is nothing yet.
 #[derive(Args, Debug)]
 #[command(after_help = "SINK is one of\n  \
     nats://[USER:PASSWORD@]HOST[:PORT]/STREAM[?max_bytes=N&max_len=N&replicas=N]\n  \
     nats-kv://[USER:PASSWORD@]HOST[:PORT]/BUCKET[?replicas=N]\n  \
     redis://[USER:PASSWORD@]HOST[:PORT]/STREAM[?db=N&max_len=N]\n  \
-    tls://, tls-kv://, rediss://: the same with TLS, ?ca=FILE[&cert=FILE&key=FILE]\n  \
+    kafka://[USER:PASSWORD@]HOST[:PORT]/TOPIC[?partitions=N&replicas=N]\n  \
+    tls://, tls-kv://, rediss://, kafkas://: the same with TLS, ?ca=FILE[&cert=FILE&key=FILE]\n  \
     dir:PATH")]
 pub struct FeedOf {
     #[command(flatten)]

@@ -1,8 +1,8 @@
 //! Promise: a replica on another machine comes to be equal again however the network between them failed: frames that
 //! vanish for a moment, or for longer than either side waits, while the source is written to and its server is killed.
-//! So do two sites that are both written to meanwhile, with clocks that are hours apart.
-//! Catches: a link that is dead and not noticed, a place that a lost stream left wrong, a clock that decides whether two
-//! sites become equal.
+//! So do two sites that are both written to during it, with clocks that are hours apart.
+//! Catches: a link that is dead and not noticed, a place that a lost stream left wrong, a clock that decides whether
+//! two sites become equal.
 //!
 //! The machines are network namespaces with a pair of virtual Ethernet devices between them. Where those are not
 //! permitted, the test says so and is skipped.
@@ -175,11 +175,11 @@ fn two_sites_are_equal_after_partitions_with_clocks_hours_apart() {
             site.command(&["serve", names[n], "-p", "11211", "-l", addresses[n], "-t", "1", "--feed", "1m", "-q"]);
         Process(on(n, &mut command).spawn().unwrap())
     };
-    let pull = |n: usize| {
+    let follower = |n: usize| {
         let peer = format!("tcp://{}", addresses[1 - n]);
         Process(on(n, &mut site.follow(&[&peer, names[n], "--two-way", "-q"])).spawn().unwrap())
     };
-    let (mut servers, mut pulls) = ([0, 1].map(serve), [0, 1].map(pull));
+    let (mut servers, mut followers) = ([0, 1].map(serve), [0, 1].map(follower));
     for round in 0..4 {
         machines.connect(round == 0);
         let mut writers = [0, 1].map(|n| {
@@ -195,8 +195,8 @@ fn two_sites_are_equal_after_partitions_with_clocks_hours_apart() {
         if round > 1 {
             let n = rng.index(2);
             servers[n].kill();
-            pulls[1 - n].kill();
-            (servers[n], pulls[1 - n]) = (serve(n), pull(1 - n));
+            followers[1 - n].kill();
+            (servers[n], followers[1 - n]) = (serve(n), follower(1 - n));
         }
         for writer in &mut writers {
             drop(writer.0.stdin.take());
@@ -207,5 +207,5 @@ fn two_sites_are_equal_after_partitions_with_clocks_hours_apart() {
     }
     let newest = |n: usize| stores[n].iter().map(|pair| pair.unwrap().metadata.version.0).max().unwrap();
     println!("newest versions: {} and {}", newest(0), newest(1));
-    drop((servers, pulls));
+    drop((servers, followers));
 }

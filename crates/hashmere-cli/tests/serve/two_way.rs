@@ -1,7 +1,7 @@
 //! Promise: two stores on two machines that are both written to become equal when the writers rest, whichever of the
 //! servers, replicators and writers was killed wherever.
-//! Catches: a write that comes back and takes the place of a later one, a delete that is lost, a first copy that ends too
-//! early, a stamp that is another event's.
+//! Catches: a write that comes back and takes the place of a later one, a delete that is lost, a first copy that ends
+//! too early, a stamp that is another event's.
 //!
 //! `HASHMERE_KILLS=200` kills 200 processes (default 12).
 
@@ -22,7 +22,7 @@ fn server(site: &Site, n: usize) -> Server {
     site.serve_store(NAMES[n], SOCKETS[n], &["--feed", "1m"])
 }
 
-fn pull(site: &Site, n: usize, arguments: &[&str]) -> Command {
+fn follower(site: &Site, n: usize, arguments: &[&str]) -> Command {
     let peer = format!("unix:{}", site.path(SOCKETS[1 - n]).display());
     let mut command = site.follow(&[&peer, NAMES[n], "--two-way", "-q"]);
     command.args(arguments).stderr(Stdio::null());
@@ -30,7 +30,7 @@ fn pull(site: &Site, n: usize, arguments: &[&str]) -> Command {
 }
 
 fn replicator(site: &Site, n: usize) -> Process {
-    Process(pull(site, n, &[]).spawn().unwrap())
+    Process(follower(site, n, &[]).spawn().unwrap())
 }
 
 /// Waits until the two, which rest, are equal.
@@ -101,7 +101,8 @@ fn equal_after_kills_and_first_copies() {
     storm("two-way-copies", 1 << 20);
 }
 
-/// An old value that comes back in a first copy, with a larger version where it comes from, is not put over a newer one.
+/// An old value that comes back in a first copy, with a larger version where it comes from, is not put over a newer
+/// one.
 #[test]
 fn what_comes_back_loses_against_what_was_written_since() {
     let site = Site::new(8 << 20);
@@ -111,7 +112,7 @@ fn what_comes_back_loses_against_what_was_written_since() {
     // Versions of this key go up at B alone.
     (0..1000).for_each(|_| _ = b.set("k", b"before").and_then(|_| b.delete("k")).unwrap());
     let once = |n: usize| {
-        let mut child = Process(pull(&site, n, &["--once"]).spawn().unwrap());
+        let mut child = Process(follower(&site, n, &["--once"]).spawn().unwrap());
         assert!(child.ended().success());
     };
     a.set("k", b"of a").unwrap();
@@ -136,7 +137,7 @@ fn a_delete_that_a_first_copy_has_to_tell_of() {
     hashmere_feed::enable(b, 1 << 20, true).unwrap();
     let _servers = [0, 1].map(|n| server(&site, n));
     a.set("k", b"1").unwrap();
-    let once = |n: usize| assert!(Process(pull(&site, n, &["--once"]).spawn().unwrap()).ended().success());
+    let once = |n: usize| assert!(Process(follower(&site, n, &["--once"]).spawn().unwrap()).ended().success());
     once(1);
     once(0);
     b.delete("k").unwrap();
@@ -144,7 +145,7 @@ fn a_delete_that_a_first_copy_has_to_tell_of() {
     once(1);
     (0..60_000u32).for_each(|n| _ = b.set(&(n % 100).to_le_bytes(), &n.to_le_bytes()).unwrap());
     // B's replicator has not met these.
-    let mut child = Process(pull(&site, 0, &["--once"]).spawn().unwrap());
+    let mut child = Process(follower(&site, 0, &["--once"]).spawn().unwrap());
     let deadline = Instant::now() + LIMIT;
     while a.len() < 100 {
         assert!(Instant::now() < deadline, "nothing is copied");
@@ -165,7 +166,7 @@ fn a_touch_from_before_its_side_had_a_replicator() {
     let [a, b] = [&site.from, &site.to];
     hashmere_feed::enable(b, 8 << 20, true).unwrap();
     let _servers = [0, 1].map(|n| server(&site, n));
-    let once = |n: usize| assert!(Process(pull(&site, n, &["--once"]).spawn().unwrap()).ended().success());
+    let once = |n: usize| assert!(Process(follower(&site, n, &["--once"]).spawn().unwrap()).ended().success());
     a.set("k", b"v").unwrap();
     once(1);
     assert_eq!(b.get("k").unwrap().unwrap(), b"v");

@@ -83,7 +83,7 @@ impl Entry {
         self.pending != Stamp::default()
     }
 
-    /// The stamp of what a replicator applied with this version; `None`: it has been applied anew since.
+    /// The stamp of what a replicator applied with this version; `None`: it has been applied again since.
     pub fn stamp_of(&self, version: u64) -> Option<Stamp> {
         match version.cmp(&self.applied) {
             std::cmp::Ordering::Equal => Some(self.stamp),

@@ -3,7 +3,7 @@
 //! `docs/internals/replicas.md` has the rules and what they promise.
 
 mod entry;
-mod pull;
+mod follower;
 mod side;
 mod sidecar;
 mod stamp;
@@ -12,8 +12,8 @@ mod stamped;
 use crate::error::ReplicaError;
 use crate::source::Served;
 use crate::status::ReplicaStatus;
+use follower::Follower;
 use hashmere::Store;
-use pull::Pull;
 pub use stamp::{BadStamp, Stamp};
 pub use stamped::{Stamped, StampedFeed};
 use std::time::Duration;
@@ -25,7 +25,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct TwoWay {
     /// One for each direction that this process serves.
-    pulls: Vec<Pull>,
+    followers: Vec<Follower>,
 }
 
 impl TwoWay {
@@ -38,7 +38,7 @@ impl TwoWay {
         if crate::file::is_same(a, b) {
             return Err(ReplicaError::SameStore { path: b.path().into() });
         }
-        Ok(TwoWay { pulls: vec![Pull::open(b, a)?, Pull::open(a, b)?] })
+        Ok(TwoWay { followers: vec![Follower::open(b, a)?, Follower::open(a, b)?] })
     }
 
     /// One direction: what is written to a store that is served comes to this one. The other direction is that of a
@@ -47,7 +47,7 @@ impl TwoWay {
     /// # Errors
     /// Those of [`open`](Self::open). [`step`](Self::step) connects.
     pub fn open_served(peer: &Served, store: &Store) -> Result<TwoWay, ReplicaError> {
-        Ok(TwoWay { pulls: vec![Pull::open_served(peer, store)?] })
+        Ok(TwoWay { followers: vec![Follower::open_served(peer, store)?] })
     }
 
     /// Deals with what there is, some of it; waits for the first change for about as long as this. `false`: there was
@@ -56,27 +56,27 @@ impl TwoWay {
     /// # Errors
     /// Those of the stores, and of a server that refuses for good. The call may be tried again.
     pub fn step(&mut self, timeout: Duration) -> Result<bool, ReplicaError> {
-        let share = timeout / self.pulls.len() as u32;
+        let share = timeout / self.followers.len() as u32;
         let mut is_idle = true;
-        for pull in &mut self.pulls {
-            is_idle &= !pull.step(share)?;
+        for follower in &mut self.followers {
+            is_idle &= !follower.step(share)?;
         }
         Ok(!is_idle)
     }
 
     /// How far each direction is.
     pub fn status(&self) -> Vec<ReplicaStatus> {
-        self.pulls.iter().map(Pull::status).collect()
+        self.followers.iter().map(Follower::status).collect()
     }
 
     /// Why a served store cannot be followed at the moment; it is tried again.
     pub fn trouble(&self) -> Option<&str> {
-        self.pulls.iter().find_map(Pull::trouble)
+        self.followers.iter().find_map(Follower::trouble)
     }
 
     /// To be called when [`step`](Self::step) had nothing, and again after each such step: whether everything is
     /// applied that had happened when this was called first.
     pub fn is_caught_up(&mut self) -> bool {
-        self.pulls.iter_mut().all(Pull::is_caught_up)
+        self.followers.iter_mut().all(Follower::is_caught_up)
     }
 }

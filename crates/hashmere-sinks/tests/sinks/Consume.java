@@ -19,7 +19,8 @@ class Consume {
         StringBuilder out = new StringBuilder();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties, bytes, bytes)) {
             ArrayList<TopicPartition> partitions = new ArrayList<>();
-            consumer.partitionsFor(arguments[1]).forEach(p -> partitions.add(new TopicPartition(p.topic(), p.partition())));
+            consumer.partitionsFor(arguments[1])
+                .forEach(p -> partitions.add(new TopicPartition(p.topic(), p.partition())));
             consumer.assign(partitions);
             consumer.seekToBeginning(partitions);
             Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);

@@ -51,7 +51,7 @@ impl Peer {
 }
 
 #[derive(Debug)]
-pub(super) struct Pull {
+pub(super) struct Follower {
     side: Side,
     peer: Peer,
     /// Of the store: nothing else replicates to it; its status.
@@ -67,21 +67,21 @@ pub(super) struct Pull {
     status: ReplicaStatus,
 }
 
-impl Pull {
+impl Follower {
     /// From a store of this machine.
-    pub fn open(peer: &Store, store: &Store) -> Result<Pull, ReplicaError> {
-        Pull::with(store, |done| Ok(Peer::Local(peer.clone(), Box::new(StampedFeed::open(peer, start_at(done))?))))
+    pub fn open(peer: &Store, store: &Store) -> Result<Follower, ReplicaError> {
+        Follower::with(store, |done| Ok(Peer::Local(peer.clone(), Box::new(StampedFeed::open(peer, start_at(done))?))))
     }
 
     /// From a store that is served.
-    pub fn open_served(peer: &Served, store: &Store) -> Result<Pull, ReplicaError> {
-        Pull::with(store, |done| Ok(Peer::Served(Box::new(Remote::stamped(peer.clone(), done)))))
+    pub fn open_served(peer: &Served, store: &Store) -> Result<Follower, ReplicaError> {
+        Follower::with(store, |done| Ok(Peer::Served(Box::new(Remote::stamped(peer.clone(), done)))))
     }
 
     fn with(
         store: &Store,
         peer: impl FnOnce(Option<Token>) -> Result<Peer, ReplicaError>,
-    ) -> Result<Pull, ReplicaError> {
+    ) -> Result<Follower, ReplicaError> {
         let shown = Place::take(store)?;
         // What a one-way replicator noted is not so any more.
         shown.write(Record::default());
@@ -93,7 +93,7 @@ impl Pull {
         }
         let phase = if done.is_some() { ReplicaPhase::Live } else { ReplicaPhase::Copying };
         let status = ReplicaStatus { phase, pid: Some(std::process::id()), ..Default::default() };
-        Ok(Pull { side, peer: peer(done)?, shown, place, done, copied: None, restores: true, status })
+        Ok(Follower { side, peer: peer(done)?, shown, place, done, copied: None, restores: true, status })
     }
 
     /// Deals with what there is, some of it; waits for the first event of the peer for as long as this. `false`: there
@@ -218,8 +218,8 @@ impl Pull {
         };
         let name = name_of(change);
         // What was written here and comes back. In a first copy it may be what this side has lost.
-        let is_kept = self.copied.is_some() && self.restores || matches!(becomes, Becomes::Deleted { .. });
-        let is_echo = stamp.site == self.side.site && !is_kept;
+        let is_restored = self.copied.is_some() && self.restores || matches!(becomes, Becomes::Deleted { .. });
+        let is_echo = stamp.site == self.side.site && !is_restored;
         loop {
             let found = self.side.find(&name)?;
             if stamp == found.stamp {
