@@ -5,20 +5,20 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export CARGO_NET_RETRY ?= 10
 WHOLE := $(shell scripts/features)
 
-# Two targets at a time: the bindings beside the others, which build in one folder, for tests of processes wait more than they work.
+# Two targets at a time: the bindings beside the others, for tests of processes wait more than they work.
 # What a command says comes in one piece. Nothing that is run is to take part in this make's counting of jobs.
-ifneq ($(filter test,$(MAKECMDGOALS)),)
+ifneq ($(filter test,$(MAKECMDGOALS))$(SOAK),)
 MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help feed-kafka cluster dashboard demo frameworks test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help feed-kafka cluster dashboard demo frameworks test test-all test-more test-soak test-whole test-release format built lint lint-more unit models promise bindings python-built step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all of: lint, unit, promise, bindings, two at a time; 18 minutes from a fresh clone on two processors'
-	@echo 'make test-all the same, Miri, more interruptions, and C and C++ with every compiler and sanitizer'
-	@echo 'make lint     format and clippy; make lint-more: links of the documentation, the fuzz targets'
+	@echo 'make test     format, unit, promise, bindings, two at a time; 18 minutes from a fresh clone on two processors'
+	@echo 'make test-all the same, lint, Miri, enumerations in full, the release builds of all languages with every compiler and sanitizer'
+	@echo 'make lint     format, clippy, types and stubs of Python; make lint-more: links of the documentation, the fuzz targets'
 	@echo 'make unit     unit tests, crash enumeration, models, examples of the documentation'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small scenarios of the engine under a scheduler, every interleaving by chance'
@@ -59,25 +59,44 @@ demo:
 	@cargo build --quiet --release -p hashmere-demo
 	@target/release/hashmere-demo
 
-test: bindings lint unit promise
+test: python-built bindings format unit promise
 
 # What takes longer than `make test` may, and guards main as well.
 test-all:
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-more
 
-test-more: lint-more miri
-	@scripts/setup compilers
-	@scripts/setup python
+test-more: lint lint-more miri test-whole test-release
 	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- interleaving
 	HASHMERE_BIG=1 HASHMERE_DEATHS=160 cargo test $(WHOLE) --quiet --test sizes --test step
-	EVERY_COMPILER=1 HASHMERE_PYTHON_PROFILE=release bindings/test c cpp python
 	bindings/python/run frameworks
 
-lint:
+# The enumerations and models of which `make test` takes samples.
+test-whole: export HASHMERE_WHOLE = 1
+test-whole: built
+	cargo test $(WHOLE) --quiet --no-fail-fast --lib --test forged --test step
+
+# What is published, in all languages, with every compiler and sanitizer; `make test` takes builds with assertions.
+test-release:
+	@scripts/setup rust
+	@scripts/setup compilers
+	@scripts/setup ruby
+	@scripts/setup python
+	EVERY_COMPILER=1 HASHMERE_PROFILE=release bindings/test c cpp python ruby together
+
+# All that Cargo builds for the tests, in one go.
+built:
+	@scripts/setup rust
+	cargo build --quiet $(WHOLE) --lib --tests --examples
+
+format:
 	@scripts/setup rust
 	cargo fmt --all --check
+
+lint: format
+	@scripts/setup python
 	cargo clippy --quiet $(WHOLE) --all-targets -- -D warnings
+	bindings/python/run lint
 
 # The documents of the code and what is outside the workspace.
 lint-more:
@@ -86,32 +105,36 @@ lint-more:
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --quiet --manifest-path fuzz/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/fuzz --no-default-features -- -D warnings
 
-# HASHMERE_MODELS=20000 lets the models among them look longer.
-unit:
-	@scripts/setup rust
+# HASHMERE_MODELS=20000 lets the models among them look longer; test-whole tries all of what is enumerated.
+unit: built
 	cargo test $(WHOLE) --quiet --no-fail-fast --lib --bins
 	cargo test $(WHOLE) --quiet --no-fail-fast --doc
 
+models: export HASHMERE_WHOLE = 1
 models:
 	@scripts/setup rust
 	cargo test $(WHOLE) --quiet --lib -- models
 
 # Many processes, kills, stops, forks, the command itself. They wait for each other more than they work: so four at a time.
 promise: export RUST_TEST_THREADS ?= 4
-promise:
-	@scripts/setup rust
+promise: built
 	@scripts/setup clients
 	@scripts/setup feed
 	@scripts/setup http
 	cargo test $(WHOLE) --quiet --no-fail-fast --test '*'
 
 # The library is built once for all of them.
-bindings:
-	@scripts/setup rust
+bindings: built
 	@scripts/setup compilers
 	@scripts/setup ruby
 	@scripts/setup python
 	bindings/test
+
+# Cargo builds the package of Python in a folder of its own, so it can do that beside the rest.
+python-built:
+	@scripts/setup rust
+	@scripts/setup python
+	ONLY=build bindings/python/run test
 
 # Single-stepping: HASHMERE_SEED replays the sampled instructions of the longest operations.
 step:
@@ -229,6 +252,7 @@ bench-python:
 python:
 	@scripts/setup rust
 	@scripts/setup python
+	@bindings/python/run lint
 	@bindings/python/run test
 
 bench-ruby:

@@ -2,4 +2,6 @@
 
 fn main() {
     pyo3_build_config::use_pyo3_cfgs();
+    // Not for each file of the package, tests and stubs among them.
+    println!("cargo:rerun-if-changed=build.rs");
 }

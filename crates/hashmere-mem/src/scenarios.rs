@@ -9,8 +9,10 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// How often a scenario is run under each scheduler, unless `HASHMERE_MODELS` says otherwise.
+/// How often a scenario is run under each scheduler with `HASHMERE_WHOLE`, unless `HASHMERE_MODELS` says otherwise.
 const TIMES: u64 = 500;
+/// How often otherwise.
+const FEWER: u64 = 100;
 /// A fault must be found within this many times as many.
 const HUNT: u64 = 100;
 /// Runs under one scheduler before the other has its turn.
@@ -33,6 +35,24 @@ fn number(name: &str, otherwise: u64) -> u64 {
             None => text.parse().expect("not a number"),
         },
     }
+}
+
+/// How often a scenario is run under each scheduler.
+fn times() -> u64 {
+    number("HASHMERE_MODELS", if whole() { TIMES } else { FEWER })
+}
+
+/// Whether enumerations try every case: `HASHMERE_WHOLE=1`, or a seeded fault is on. Otherwise they take a [`sample`]
+/// of those that are many.
+pub fn whole() -> bool {
+    ["HASHMERE_WHOLE", "HASHMERE_FAULT"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Which of `n` cases are tried: the first one, and every how manieth from there on. All with `HASHMERE_WHOLE`,
+/// otherwise about `most`, spread evenly from one that `HASHMERE_SEED` chooses.
+pub fn sample(n: u64, most: u64) -> (u64, u64) {
+    let step = if whole() { 1 } else { n.div_ceil(most).max(1) };
+    (number("HASHMERE_SEED", SEED) % step, step)
 }
 
 fn run(scheduler: impl Scheduler + 'static, scenario: impl Fn() + Send + Sync + 'static) {
@@ -72,7 +92,7 @@ fn run_times(seed: u64, times: u64, scenario: impl Fn() + Send + Sync + 'static)
 /// # Panics
 /// If the scenario does.
 pub fn explore(name: &str, scenario: impl Fn() + Send + Sync + 'static) {
-    let times = number("HASHMERE_MODELS", TIMES);
+    let times = times();
     println!("{name}: replay with HASHMERE_SEED={:#x} HASHMERE_MODELS={times}", number("HASHMERE_SEED", SEED));
     let (told, outcome) = run_times(number("HASHMERE_SEED", SEED), times, scenario);
     if let Err(panic) = outcome {

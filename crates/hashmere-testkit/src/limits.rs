@@ -36,6 +36,22 @@ pub fn quick() -> bool {
     std::env::var_os("HASHMERE_QUICK").is_some()
 }
 
+/// Whether enumerations try every case: `HASHMERE_WHOLE=1`, or a seeded fault is on.
+pub fn whole() -> bool {
+    ["HASHMERE_WHOLE", "HASHMERE_FAULT"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Of the cases of an enumeration those that are tried: all with [`whole`], otherwise every `of`th, from one that the
+/// seed chooses.
+pub fn sampled(of: usize) -> impl FnMut() -> bool {
+    let of = if whole() { 1 } else { of };
+    let mut next = crate::rng::run_seed() as usize % of;
+    move || {
+        next += 1;
+        next % of == 0
+    }
+}
+
 /// Bytes of memory that can be had without swapping.
 pub fn memory_available() -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

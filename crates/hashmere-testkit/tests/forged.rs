@@ -7,7 +7,7 @@
 use hashmere::{Attributes, Change, Counter, Expected, Mode, OpenError, Options, Store, Ttl, Update};
 use hashmere_engine::StoreHandle;
 use hashmere_format::header::{self, at};
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{quick, sampled, Watchdog};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{tiny, BASE};
 use std::os::unix::fs::MetadataExt;
@@ -141,6 +141,7 @@ fn each_word_of_the_header_at_each_limit() {
     let frozen = (at::COMPAT..at::CHECKSUM).step_by(8).chain([at::MAX_BYTES, at::STATUS, at::ROOT, at::SEGMENTS]);
     let others = (at::BOOT_LO..at::SYNC_NEXT).step_by(8).chain([at::WAITED, at::CHUNKS]);
     let syncs = (at::SYNC_NEXT..at::SYNC_LOCK + 8).step_by(8).chain(at::SYNC_POINTS);
+    let mut wanted = sampled(5);
     for (kind, options) in &kinds()[usize::from(quick()) * 2..] {
         let whole = base(&scratch, options);
         let (mut refused, mut used) = (0, 0);
@@ -151,7 +152,8 @@ fn each_word_of_the_header_at_each_limit() {
         for offset in frozen.clone().chain(others).chain(syncs) {
             let now = word(&whole, offset);
             let beside = LIMITS.iter().filter_map(|limit| all.then_some(limit.wrapping_sub(1)));
-            for value in LIMITS.iter().copied().chain(beside).chain([now ^ 1, now.wrapping_add(1)]) {
+            let values = LIMITS.iter().copied().chain(beside).chain([now ^ 1, now.wrapping_add(1)]);
+            for value in values.filter(|_| wanted()) {
                 match try_it(
                     &path,
                     &forged(&whole, &[(offset, value)]),
@@ -163,7 +165,7 @@ fn each_word_of_the_header_at_each_limit() {
             }
         }
         println!("{kind}: {refused} refused, {used} used");
-        assert!(refused > 50 && used > 50);
+        assert!(refused > 10 && used > 10);
     }
 }
 

@@ -7,7 +7,7 @@
 //! each operation.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{whole, Watchdog};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::step::{hold, is_allowed, run, run_queue, Counts, Effort, HELD, QUEUE_SCENARIOS, SCENARIOS};
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn killed_and_stopped_behind_single_instructions() {
     let _watchdog = Watchdog::start("step");
     let mut rng = Rng::for_test("step");
     let deaths = std::env::var("HASHMERE_DEATHS").ok().and_then(|n| n.parse().ok());
-    let effort = Effort { deaths: deaths.unwrap_or(if quick() { 15 } else { 40 }), walk: false, stops: 2 };
+    let effort = Effort { deaths: deaths.unwrap_or(if whole() { 40 } else { 12 }), walk: false, stops: 2 };
     let mut broken = 0;
     let program = env!("CARGO_BIN_EXE_hashmere-testkit-step");
     let keys = SCENARIOS.iter().map(|scenario| run(program, scenario, effort, &mut rng));

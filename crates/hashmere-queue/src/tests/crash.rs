@@ -1,11 +1,14 @@
 //! Death at every store: each operation is cut off before each of its stores in turn, beside another endpoint that acts
 //! before any of its accesses, and so is the clearing up after it. Afterwards every element is in exactly one queue,
-//! the queues work, and what was not touched keeps its order.
+//! the queues work, and what was not touched keeps its order. Of what is many a sample is tried, unless
+//! `HASHMERE_WHOLE` is set: `make test-whole`.
 
 use super::fixture::{client, Actor, Fixture, Gone};
+use crate::fault;
 use crate::layout::Kind;
 use crate::ring::EndpointLayout;
 use crate::transfer::{pop_many, pop_one, push_many, push_one, Push};
+use hashmere_mem::scenarios;
 use hashmere_mem::traced::{until_death, Traced};
 use hashmere_mem::Mem;
 
@@ -100,6 +103,19 @@ fn keeps_order(before: &[Vec<u32>], after: &[Vec<u32>]) -> Result<(), String> {
     Ok(())
 }
 
+/// A sample has about this many deaths of the one who clears up behind each death.
+const REPAIRS: u64 = if cfg!(miri) { 3 } else { 6 };
+/// And of about this many interruptions everything.
+const INTERRUPTIONS: u64 = if cfg!(miri) { 2 } else { 12 };
+
+/// The first of `n` cases that are tried, and every how manieth from there on. A seeded fault is hunted everywhere.
+fn sample(n: u64, most: u64) -> (u64, u64) {
+    if fault::switch::on().is_some() {
+        return (0, 1);
+    }
+    scenarios::sample(n, most)
+}
+
 struct Counts {
     deaths: u64,
     repairs: u64,
@@ -133,7 +149,8 @@ fn enumerate(start: &Fixture, script: Script, name: &str, counts: &mut Counts) {
             repairer.core().recover(client(1), &gone).unwrap();
             repairer.mem.stores()
         };
-        for second in (0..repairs).step_by(if cfg!(miri) { 7 } else { 1 }) {
+        let (first, step) = sample(repairs, REPAIRS);
+        for second in (first..repairs).step_by(step as usize) {
             let image = fixture.image();
             let repairer = image.actor();
             repairer.mem.die_at(second);
@@ -167,7 +184,7 @@ pub(super) fn death_at_every_store_and_during_its_repair() {
 }
 
 /// Beside a victim that dies at each of its stores, another endpoint does the same at each access before that.
-fn beside(start: &Fixture, script: Script, other: Script, name: &str, step: usize) -> u64 {
+fn beside(start: &Fixture, script: Script, other: Script, name: &str) -> u64 {
     let run = |fixture: &Fixture, interrupt: u64, death: Option<u64>| {
         let victim = fixture.actor();
         let endpoint = victim.endpoint(0);
@@ -187,7 +204,8 @@ fn beside(start: &Fixture, script: Script, other: Script, name: &str, step: usiz
     };
     let mut cases = 0;
     let (accesses, _) = run(&start.image(), u64::MAX, None);
-    for interrupt in (0..accesses).step_by(step) {
+    let (first, step) = sample(accesses, INTERRUPTIONS);
+    for interrupt in (first..accesses).step_by(step as usize) {
         let (_, stores) = run(&start.image(), interrupt, None);
         for death in 0..=stores {
             let fixture = start.image();
@@ -207,8 +225,7 @@ pub(super) fn death_at_every_store_beside_another_endpoint_at_every_access() {
         let fixture = used(Kind::Mpmc, bound, 0);
         for (a, script) in SCRIPTS {
             for (b, other) in SCRIPTS {
-                let step = if cfg!(miri) { 23 } else { 1 };
-                cases += beside(&fixture, script, other, &format!("{a} beside {b}, bound {bound}"), step);
+                cases += beside(&fixture, script, other, &format!("{a} beside {b}, bound {bound}"));
             }
         }
         if cfg!(miri) {

@@ -48,7 +48,8 @@ fn fragments_are_of_the_samples() {
     assert!(seen >= 10, "{seen}");
 }
 
-/// `make lint` compiles the program. The Python of the same document is run by `bindings/python/tests/test_samples.py`.
+/// Cargo compiles the program with the tests. The Python of the same document is run by
+/// `bindings/python/tests/test_samples.py`.
 #[test]
 fn the_rust_of_the_first_page_is_of_a_program_that_is_compiled() {
     let page = read("README.md");

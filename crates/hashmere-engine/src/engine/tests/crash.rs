@@ -4,7 +4,7 @@
 //! all of them are looked at, and those beside them in which a store came late ([`super::store_reordering`]). After
 //! each death, a survivor must see what was acknowledged exactly and what was under way not at all or completely,
 //! repair it (also when it dies itself at any store of the repair), find nothing wrong, count right, lose no segment,
-//! and go on.
+//! and go on. Of long operations a sample of the deaths is tried, unless `HASHMERE_WHOLE` is set: `make test-whole`.
 
 use super::audit::{audit, Audit};
 use super::feed;
@@ -14,6 +14,7 @@ use crate::engine::When;
 use crate::error::WriteError;
 use crate::fault;
 use crate::types::Attributes;
+use hashmere_mem::scenarios;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -56,6 +57,33 @@ pub(super) struct Effort {
     pub(super) step: u64,
     /// At most about this many deaths of the repairer for each.
     pub(super) repairs: u64,
+}
+
+/// About how many deaths of an operation a sample has, and stores that come late.
+const DEATHS: u64 = 60;
+/// And deaths of a repairer behind each.
+const REPAIRS: u64 = 4;
+
+/// The first of `n` cases that are tried, and every how manieth from there on. A seeded fault is hunted everywhere.
+pub(super) fn sample(n: u64) -> (u64, u64) {
+    if fault::switch::on().is_some() {
+        return (0, 1);
+    }
+    scenarios::sample(n, DEATHS)
+}
+
+impl Effort {
+    /// What is tried of an operation of `stores` stores, and the first death.
+    fn of(self, stores: u64) -> (u64, Effort) {
+        let (first, step) = sample(stores);
+        let all = scenarios::whole() || fault::switch::on().is_some();
+        let repairs = if all { self.repairs } else { self.repairs.min(REPAIRS) };
+        if step > self.step {
+            (first, Effort { step, repairs })
+        } else {
+            (0, Effort { repairs, ..self })
+        }
+    }
 }
 
 /// What the enumeration of one operation did.
@@ -128,8 +156,8 @@ impl Scenario {
     /// Tries the deaths.
     pub(super) fn enumerate(&self, effort: Effort) -> Counts {
         let frame = self.frame();
+        let (mut at, effort) = effort.of(frame.stores);
         let mut counts = Counts::default();
-        let mut at = 0;
         while at <= frame.stores && !counts.is_enough() {
             self.die_at(at, &frame, effort, &mut counts);
             counts.deaths += 1;
@@ -201,7 +229,7 @@ impl Scenario {
         let mut repairs = Vec::new();
         counts.add(
             format!("death {at}, before a repair"),
-            attempt(|| self.die_in_repair(&fixture, frame, effort, &mut repairs)),
+            attempt(|| self.die_in_repair(&fixture, at, frame, effort, &mut repairs)),
         );
         for (second, outcome) in repairs {
             counts.repairs += 1;
@@ -226,10 +254,11 @@ impl Scenario {
         self.go_on(fixture, &survivor, seen, frame)
     }
 
-    /// The repairer dies as well, at each of its stores, and another one completes what it began.
+    /// The repairer dies as well, at stores that differ from death to death, and another one completes what it began.
     fn die_in_repair(
         &self,
         fixture: &Fixture,
+        at: u64,
         frame: &Frame,
         effort: Effort,
         log: &mut Vec<(u64, Result<(), String>)>,
@@ -242,7 +271,7 @@ impl Scenario {
         let stores = repairer.probe.stores();
         self.come_late_in_repair(fixture, (&repairer.probe.recorded(), &seen), frame, effort.repairs, log);
         let step = stores.div_ceil(effort.repairs.max(1)).max(1);
-        for second in (0..stores).step_by(step as usize) {
+        for second in (at % step..stores).step_by(step as usize) {
             let outcome = attempt(|| {
                 let image = fixture.image();
                 let repairer = image.client();

@@ -2,12 +2,14 @@
 //! dead client's row, which its repair follows. A client that cannot exist is never looked up, and no call panics.
 
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
+use super::power::seed;
 use super::probe::until_death;
 use crate::engine::index::Tree;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{self, LINE};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
+use hashmere_mem::scenarios;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -108,9 +110,13 @@ fn each_word_that_a_repair_follows() {
         row::at::LEAF,
         row::at::PINS,
     ];
-    let step = if cfg!(miri) { 23 } else { 3 };
+    let step = match cfg!(miri) {
+        true => 23,
+        false if scenarios::whole() => 3,
+        false => 13,
+    };
     let mut deaths = 0;
-    for stores in (1..).step_by(step) {
+    for stores in (1 + seed() % step..).step_by(step as usize) {
         let Some((_, leaf)) = died_in_a_split(stores) else { break };
         deaths += 1;
         for word in words.map(Some).into_iter().chain([None]) {

@@ -6,7 +6,7 @@
 //! the next of the same word, or the next fence. Nothing passes a read-modify-write or a system call. The same, for
 //! some deaths, of the stores of the repair.
 
-use super::crash::{attempt, bulks, Counts, Effort, Frame, Scenario, State};
+use super::crash::{attempt, bulks, sample, Counts, Effort, Frame, Scenario, State};
 use super::fixture::Fixture;
 use super::probe::{until_death, Kind, Stored};
 use hashmere_mem::Mem;
@@ -56,7 +56,9 @@ fn undo(fixture: &Fixture, store: &Stored) {
 impl Scenario {
     /// Stores of the operation.
     pub(super) fn come_late(&self, frame: &Frame, effort: Effort, counts: &mut Counts) {
-        for (there, late) in cases(&frame.trace, if effort.step == 1 { SHORT } else { 1 }) {
+        let cases = cases(&frame.trace, if effort.step == 1 { SHORT } else { 1 });
+        let (first, step) = sample(cases.len() as u64);
+        for (there, late) in cases.into_iter().skip(first as usize).step_by(step as usize) {
             if counts.is_enough() {
                 return;
             }
