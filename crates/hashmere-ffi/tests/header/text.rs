@@ -150,6 +150,7 @@ fn type_in_c(kind: &str) -> String {
         "u64" => "uint64_t",
         "u32" => "uint32_t",
         "i64" => "int64_t",
+        "f64" => "double",
         structure => return format!("{} ", super::shout(structure).to_lowercase()),
     };
     format!("{name} ")
