@@ -1,5 +1,5 @@
-//! A client stops inside a transaction, or another one goes on by transactions: only what needs a lock of the stopped one
-//! is refused, and a transaction that is refused has changed nothing.
+//! A client stops inside a transaction, or another one goes on by transactions: only what needs a lock of the stopped
+//! one is refused, and a transaction that is refused has changed nothing.
 
 use super::fixture::Client;
 use super::stalled::{grow, some, Case, Other, IMPATIENT, MANY, WIDE};

@@ -3,10 +3,11 @@
 
 use crate::engine::commit::locate::{Reach, Site};
 use crate::engine::index::{Path, Place, Tree};
-use crate::engine::transact::step::Step;
+use crate::engine::transact::step::{Step, Totals};
 use crate::engine::{Draft, KeyHash};
 use crate::error::WriteError;
 use crate::types::{Metadata, Version};
+use hashmere_format::leaf::Slot;
 
 /// Where a key or a value is among the bytes of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -184,6 +185,46 @@ impl Part {
             Becomes::Same => false,
             Becomes::Gone(_) => self.site.found.is_some(),
             Becomes::Put(_) | Becomes::Refresh(_) => true,
+        }
+    }
+
+    /// With the key found, or a free slot for it: what the commit is to do with it, which counts in `totals`.
+    #[inline(always)]
+    pub(super) fn plan(&mut self, totals: &mut Totals) {
+        let (slot, old, version, bytes) = match &self.site.found {
+            Some(found) => (found.slot_offset, found.slot, found.version(), found.bytes()),
+            None => (self.site.free.unwrap_or(0), Slot::EMPTY, 0, 0),
+        };
+        let is_new = old.is_empty();
+        match &self.becomes {
+            Becomes::Put(draft) | Becomes::Refresh(draft) => {
+                let refreshes = matches!(self.becomes, Becomes::Refresh(_));
+                self.step = Some(Step {
+                    slot,
+                    old,
+                    new: Slot::new(self.site.hash, draft.offset),
+                    record: draft.offset,
+                    word: draft.word,
+                    least: draft.least,
+                    version,
+                    keeps_version: refreshes && !is_new,
+                });
+                totals.items = totals.items.wrapping_add(u64::from(is_new));
+                totals.bytes = totals.bytes.wrapping_add(draft.bytes).wrapping_sub(bytes);
+                totals.sets += u64::from(!refreshes);
+            }
+            Becomes::Gone(tombstone) => {
+                let (record, word) = tombstone.as_ref().map_or((0, 0), |draft| (draft.offset, draft.word));
+                let slot = if is_new { 0 } else { slot };
+                let step = Step { slot, old, new: Slot::EMPTY, record, word, least: 0, version, keeps_version: false };
+                self.step = (slot | record != 0).then_some(step);
+                // (Of a key that is not there the record is not counted: it is dead from the start.)
+                totals.items = totals.items.wrapping_sub(u64::from(!is_new));
+                let written = tombstone.as_ref().filter(|_| !is_new).map_or(0, |draft| draft.bytes);
+                totals.bytes = totals.bytes.wrapping_add(written).wrapping_sub(bytes);
+                totals.deletes += u64::from(self.was_there);
+            }
+            Becomes::Same => self.step = None,
         }
     }
 }
