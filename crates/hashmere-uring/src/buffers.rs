@@ -1,5 +1,5 @@
 //! The memory into which the kernel receives: buffers in a ring that it shares with this process. It takes the next one
-//! when bytes have come, not when they are asked for; so many idle sockets need no memory.
+//! when bytes have come, not when they are asked for; and idle sockets need no memory.
 
 use io_uring::types::BufRingEntry;
 use std::alloc::{alloc_zeroed, Layout};

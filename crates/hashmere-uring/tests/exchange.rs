@@ -1,5 +1,5 @@
-//! Promise: what is sent arrives whole and in order, whoever holds buffers and for however long; what is cancelled
-//! ends; nothing comes for a socket under the name of another.
+//! Promise: what is sent arrives whole and in order, however long buffers are held; what is cancelled ends; nothing
+//! comes for a socket under the name of another.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use hashmere_uring::{probe, Buffer, Completion, Input, Ring, Tag, BUFFERS, BUFFER_BYTES};
