@@ -113,6 +113,26 @@ def rates_are_those_of_the_store(page, replies):
     ready(page)
 
 
+def hot(page):
+    """Under load: the keys that are read and written are named, for as long as the page asks."""
+    page.click('#sample')
+    for kind in ['reads', 'writes']:
+        expect(page.locator(f'#hot-{kind} tbody tr').first).to_contain_text('load:', timeout=60_000)
+    expect(page.locator('#sampled')).to_contain_text('samples of')
+    rates = page.locator('#hot-reads tbody td:first-child').all_inner_texts()
+    numbers = [float(rate.replace(',', '')) for rate in rates]
+    assert numbers == sorted(numbers, reverse=True) and numbers[0] > 0, rates
+
+
+def logs(page):
+    """What a log has drained and lost."""
+    row = page.locator('#logs tbody tr').first
+    expect(row).to_contain_text('events', timeout=10_000)
+    stats = json.loads(run('log', 'stats', 'sessions', 'events', '--json'))
+    cells = row.locator('td').all_inner_texts()
+    assert (cells[0], cells[2]) == ('events', f"{stats['lost']:,}"), (cells, stats)
+
+
 def keys(page):
     page.fill('#prefix', 'user:')
     page.keyboard.press('Enter')
@@ -200,6 +220,7 @@ def main():
     for key, value in {'user:ada': 'Ada', 'user:json': '{"a":[1,2]}', 'user:<img src=x onerror=alert(1)>': 'x'}.items():
         run('set', 'sessions', key, value)
     run('set', 'sessions', '--escape', 'bin\\xff', ''.join(f'\\x{byte:02x}' for byte in BINARY))
+    run('log', 'write', 'sessions', 'events', 'a line')
     port = free_port()
     server = serve(port, '--http-write')
     try:
@@ -216,6 +237,7 @@ def main():
             load = Load(port)
             try:
                 rates_are_those_of_the_store(page, replies)
+                hot(page)
                 if SAVE:
                     time.sleep(40)
                     page.fill('#prefix', 'load:1')
@@ -229,7 +251,10 @@ def main():
                     page.emulate_media(color_scheme='light')
             finally:
                 load.end()
+            page.click('#sample')
+            expect(page.locator('#sampled')).to_have_text('not sampled')
             compare(page)
+            logs(page)
             no_flicker(page)
             keys(page)
             expected = [problem for problem in problems if '412' in problem]

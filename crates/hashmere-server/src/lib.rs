@@ -18,6 +18,7 @@ mod commands;
 mod config;
 mod feed_stream;
 mod flushed;
+mod hot;
 pub mod metrics;
 mod net;
 mod outbox;

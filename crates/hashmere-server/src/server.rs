@@ -5,6 +5,7 @@ use crate::auth::{self, Accounts};
 use crate::config::Config;
 use crate::feed_stream::Streams;
 use crate::flushed::Flushed;
+use crate::hot::Hot;
 use crate::peers::Peers;
 use crate::protocol::resp::shared::Shared;
 use crate::stats::counters::Counters;
@@ -12,11 +13,13 @@ use crate::stats::detail::Detail;
 use crate::tls::Acceptor;
 use crate::watch::Watchers;
 use hashmere::{Cursor, Filter, ReadError, Stats, Store};
+use hashmere_observe::{Observer, Snapshot};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How old figures of the store may be at least, for clients that ask again and again: making them walks the index.
+/// How old figures of the store may be at least, for clients that ask again and again: making them goes through
+/// segments and leaves.
 const STATS_AGE: Duration = Duration::from_millis(500);
 /// The same for a large index: the time that making them took, times this. It is at most 0.4 % of a core then.
 const STATS_SHARE: u32 = 250;
@@ -65,6 +68,8 @@ pub struct Server {
     accounts: RwLock<Option<Arc<Accounts>>>,
     http_token: RwLock<Option<Arc<[u8]>>>,
     recent: Mutex<Option<Arc<Recent>>>,
+    /// Samples the keys for the dashboard.
+    pub(crate) hot: Arc<Hot>,
 }
 
 /// Operations of other processes on the store, servers among them.
@@ -101,6 +106,8 @@ pub(crate) struct Recent {
     until: Instant,
     /// The figures.
     pub(crate) stats: Stats,
+    /// Queues, logs, the replica.
+    pub(crate) seen: Snapshot,
 }
 
 /// What the server reads from private files before it gives up its privileges.
@@ -163,6 +170,7 @@ impl Server {
             accounts: RwLock::new(secrets.accounts.map(Arc::new)),
             http_token: RwLock::new(secrets.http_token.map(Arc::from)),
             recent: Mutex::default(),
+            hot: Arc::default(),
             config,
         }
     }
@@ -176,8 +184,9 @@ impl Server {
             return known.clone();
         }
         let (made_ms, stats) = (now_ms(), self.store.stats());
+        let seen = Observer::of(self.store.clone()).snapshot();
         let age = (start.elapsed() * STATS_SHARE).clamp(STATS_AGE, STATS_AGE_MAX);
-        let made = Arc::new(Recent { made_ms, until: start + age, stats });
+        let made = Arc::new(Recent { made_ms, until: start + age, stats, seen });
         *recent = Some(made.clone());
         made
     }

@@ -83,6 +83,7 @@ const LAYERS: &[Layer] = &[
             "hashmere-engine",
             "hashmere-feed",
             "hashmere-format",
+            "hashmere-observe",
             "hashmere-os",
             "hashmere-replica",
             "hashmere-tls",

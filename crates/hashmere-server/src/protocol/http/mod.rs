@@ -5,6 +5,7 @@ mod changes;
 mod chunked;
 mod conditions;
 mod date;
+mod figures;
 mod guard;
 pub mod head;
 mod json;

@@ -3,7 +3,7 @@
 use super::head::{decode, Body, Head, Method};
 use super::pages::{self, Page};
 use super::reply::{Answer, Refusal, TEXT};
-use super::{bulk, guard, listing, record, status};
+use super::{bulk, figures, guard, listing, record, status};
 use crate::metrics;
 use crate::turn::Turn;
 
@@ -22,6 +22,8 @@ pub enum Route {
     Metrics,
     /// The figures of the dashboard.
     Status,
+    /// Its hot keys.
+    Hot,
     /// A file of the dashboard.
     Page(&'static Page),
 }
@@ -77,7 +79,11 @@ fn of(path: &[u8]) -> Result<Route, Refusal> {
         b"/changes" => Ok(Route::Changes),
         b"/metrics" => Ok(Route::Metrics),
         b"/api/stats" => Ok(Route::Status),
-        _ => Err(Refusal::new(404, "there are /, /store/KEY, /store/, /bulk, /changes, /metrics and /api/stats")),
+        b"/api/hot" => Ok(Route::Hot),
+        _ => Err(Refusal::new(
+            404,
+            "there are /, /store/KEY, /store/, /bulk, /changes, /metrics, /api/stats and /api/hot",
+        )),
     }
 }
 
@@ -98,6 +104,7 @@ impl Route {
                 status::run(turn, answer);
                 Ok(())
             }
+            Route::Hot => figures::hot(turn, answer),
             Route::Page(page) => {
                 page.write(&mut turn.out.bytes, answer);
                 Ok(())

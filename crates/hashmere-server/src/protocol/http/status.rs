@@ -1,5 +1,6 @@
 //! The figures of the store and of the server as JSON.
 
+use super::figures;
 use super::json::Object;
 use super::reply::{Answer, JSON};
 use crate::metrics;
@@ -37,6 +38,9 @@ fn of(server: &Server) -> Value {
         "store": store,
         "processes": processes(stats),
         "regions": regions(server),
+        "pools": figures::pools(&recent.seen),
+        "logs": figures::logs(&recent.seen),
+        "replica": figures::replica(&recent.seen),
         "feed": stats.feed.map(|feed| json!({
             "position": feed.position, "oldest": feed.oldest, "bytes": feed.bytes, "values": feed.values,
             "streams": server.streams.figures().http_streams,

@@ -115,6 +115,7 @@ function show(now) {
   }
   processes(now, seconds);
   hashmere.rows($('regions'), now.regions.map((region) => [region.kind, region.name, hashmere.bytes(region.bytes)]));
+  queuesAndLogs(now, seconds);
   hashmere.text($('feed'), now.feed
     ? `The feed keeps ${hashmere.count(now.feed.position - now.feed.oldest)} of ${hashmere.count(now.feed.position)} changes; `
       + `${now.feed.streams} clients follow it over HTTP.`
@@ -131,6 +132,29 @@ function show(now) {
   ]);
   hashmere.write = now.write;
   before = now;
+}
+
+/** Queues with their lengths, logs, and how far a replica is behind. */
+function queuesAndLogs(now, seconds) {
+  const rate = (value, old) => (seconds > 0 && old !== undefined ? hashmere.count(Math.max(0, value - old) / seconds) : '-');
+  const known = (list, name) => (list || []).find((one) => one.name === name);
+  const old = before || {};
+  const queues = now.pools.flatMap((pool) => pool.queues.map((queue) => {
+    const was = known(known(old.pools, pool.name)?.queues, queue.name);
+    return [pool.name, queue.name, hashmere.count(queue.len), hashmere.count(queue.bound), rate(queue.pushed, was?.pushed)];
+  }));
+  const logs = now.logs.map((log) => [
+    log.name, rate(log.lines, known(old.logs, log.name)?.lines), hashmere.count(log.lost), hashmere.bytes(log.waiting_bytes),
+  ]);
+  [['queues', queues], ['logs', logs]].forEach(([id, rows]) => {
+    hashmere.rows($(id), rows);
+    $(id).hidden = rows.length === 0;
+  });
+  const replica = now.replica;
+  hashmere.text($('replica'), replica
+    ? `This store follows another one (${replica.phase}): ${hashmere.count(replica.lag)} changes behind, `
+      + `${hashmere.count(replica.changes)} applied.`
+    : '');
 }
 
 function processes(now, seconds) {
