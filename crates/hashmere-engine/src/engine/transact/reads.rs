@@ -22,8 +22,8 @@ const FEW: usize = 4;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Reads a part's key as [`fetch`](Self::fetch) does, to the end of `buffer`, and notes in the part what and where
-    /// it was; returns what `also` makes of it. The caller counts it. `None`: it is absent, long, or something is out of
-    /// the ordinary; the general read is to do it.
+    /// it was; returns what `also` makes of it. The caller counts it. `None`: it is absent, long, or something is out
+    /// of the ordinary; the general read is to do it.
     #[inline(always)]
     pub(crate) fn read_part<R>(
         &self,
