@@ -217,7 +217,7 @@ impl Protocol {
         matches!(self, Protocol::Memcached | Protocol::Text | Protocol::Binary | Protocol::All)
     }
 
-    /// Whether HTTP is, or is among, what it stands for.
+    /// Whether HTTP is, or is among, its protocols.
     fn has_http(self) -> bool {
         matches!(self, Protocol::Http | Protocol::All)
     }

@@ -16,8 +16,8 @@ use std::str::FromStr;
 /// - `nats-kv://[USER:PASSWORD@]HOST[:PORT]/BUCKET[?replicas=N]`
 /// - `redis://[USER:PASSWORD@]HOST[:PORT]/STREAM[?db=N&max_len=N]`, also `valkey://`
 /// - `kafka://[USER:PASSWORD@]HOST[:PORT]/TOPIC[?partitions=N&replicas=N]`
-/// - with TLS: `tls://`, `tls-kv://`, `rediss://`, `valkeys://` and `kafkas://`, with `ca=FILE` of the authorities that may have
-///   signed the server's certificate, and `cert=FILE&key=FILE` to show one
+/// - with TLS: `tls://`, `tls-kv://`, `rediss://`, `valkeys://` and `kafkas://`, with `ca=FILE` of the authorities that
+///   may have signed the server's certificate, and `cert=FILE&key=FILE` to show one
 /// - `dir:PATH`
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -16,8 +16,8 @@ use std::time::Duration;
 /// Follow the changes of a store: JSON lines, or into another engine.
 ///
 /// Prints one line for each change, in the envelope of Debezium, until it is stopped. With --to they go to a stream of
-/// NATS or Redis, a topic of Kafka, or into a folder, which also keeps how far they have come: the command goes on from there when it is
-/// started again, and begins with every key where there is nothing yet.
+/// NATS or Redis, a topic of Kafka, or into a folder, which also keeps how far they have come: the command goes on from
+/// there when it is started again, and begins with every key where there is nothing yet.
 #[derive(Args, Debug)]
 #[command(after_help = "SINK is one of\n  \
     nats://[USER:PASSWORD@]HOST[:PORT]/STREAM[?max_bytes=N&max_len=N&replicas=N]\n  \

@@ -15,7 +15,7 @@ use std::time::Duration;
 const LEASE: Duration = Duration::from_secs(2);
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Has all clients sample, some `rate` operations of each kind a second, until [`LEASE`] from now; again: for
+    /// Has all clients sample, some `rate` operations of each kind a second, until 2 s from now; again: for
     /// longer. `rate` counts for all observers. The result is for [`end_sampling`](Self::end_sampling).
     ///
     /// # Errors
