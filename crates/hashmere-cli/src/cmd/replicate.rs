@@ -122,14 +122,14 @@ impl Replicate {
             let Some(served) = served else {
                 let from = options().origin(origin).create(false).open(&self.from)?;
                 hashmere_feed::enable(&from, self.source_feed, true)?;
-                return Ok(Following::TwoWay(TwoWay::open(&from, &to)?));
+                return Ok(Following::TwoWay(Box::new(TwoWay::open(&from, &to)?)));
             };
-            return Ok(Following::TwoWay(TwoWay::open_served(&served, &to)?));
+            return Ok(Following::TwoWay(Box::new(TwoWay::open_served(&served, &to)?)));
         }
-        Ok(Following::OneWay(match &served {
+        Ok(Following::OneWay(Box::new(match &served {
             Some(served) => Replicator::open_served(served, &target()?)?,
             None => Replicator::open(&self.source(options())?, &target()?)?,
-        }))
+        })))
     }
 
     /// FROM, if it is the address of a server.
@@ -210,8 +210,8 @@ fn options() -> Options {
 
 /// What runs.
 enum Following {
-    OneWay(Replicator),
-    TwoWay(TwoWay),
+    OneWay(Box<Replicator>),
+    TwoWay(Box<TwoWay>),
 }
 
 impl Following {
