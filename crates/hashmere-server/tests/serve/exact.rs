@@ -88,6 +88,13 @@ fn a_line_of_http_closes_the_connection() {
     std::fs::write(&file, "u:p\n").unwrap();
     let server = start(&["-Y", file.to_str().unwrap()]);
     assert_eq!(answer(&server, "POST / HTTP/1.1\r\n\r\nset k 0 0 3\r\nu p\r\n"), "<closed>");
+    // A method that is called like a command: here the header closes, in memcached the body is performed.
+    let server = start(&[]);
+    for method in ["set", "get", "mg", "delete"] {
+        let said = answer(&server, &format!("{method} /x HTTP/1.1\r\nHost: x\r\n\r\nset pwn 0 0 1\r\nx\r\n"));
+        assert!(said.ends_with("<closed>") && !said.contains("STORED"), "{method}: {said}");
+    }
+    assert_eq!(answer(&server, "mg pwn\r\n"), "EN\r\n");
 }
 
 #[test]

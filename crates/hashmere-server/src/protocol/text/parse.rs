@@ -154,11 +154,13 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     }
 }
 
-/// Whether a line that is no command is the first of an HTTP request: its last word says so. A browser can be made to
-/// send one to any address, with a body full of commands behind it.
+/// Whether a line that is no command is one of an HTTP request: the first, which its last word says, or the header that
+/// every request has, for a method may be called like a command. A browser can be made to send one to any address, with
+/// a body full of commands behind it.
 pub fn is_http(line: &[u8]) -> bool {
     let mut tokens = Tokens::new(line);
-    tokens.next().is_some() && tokens.last().is_some_and(|last| last.starts_with(b"HTTP/"))
+    let Some(first) = tokens.next() else { return false };
+    first.eq_ignore_ascii_case(b"host:") || tokens.last().is_some_and(|last| last.starts_with(b"HTTP/"))
 }
 
 /// The number of bytes that a line declares for its value.
@@ -355,10 +357,10 @@ mod tests {
 
     #[test]
     fn lines_of_http() {
-        for line in ["GET / HTTP/1.1", "POST /x HTTP/1.0 ", " patch  /  HTTP/2"] {
+        for line in ["GET / HTTP/1.1", "POST /x HTTP/1.0 ", " patch  /  HTTP/2", "Host: x", "host: "] {
             assert!(is_http(line.as_bytes()), "{line}");
         }
-        for line in ["HTTP/1.1", "GET /", "GET / HTTP/1.1 x", "GET /HTTP/1.1x http/1.1", ""] {
+        for line in ["HTTP/1.1", "GET /", "GET / HTTP/1.1 x", "GET /HTTP/1.1x http/1.1", "", "host x", "x host:"] {
             assert!(!is_http(line.as_bytes()), "{line}");
         }
     }
