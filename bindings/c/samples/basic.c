@@ -20,7 +20,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 static void print_keys(hm_store *store) {
-    hm_filter filter = {sizeof filter, HM_KEYS_ONLY, {"user:", 5}, {NULL, 0}};
+    hm_filter filter = {.size = sizeof filter, .flags = HM_KEYS_ONLY, .prefix = {"user:", 5}};
     char keys[8][16];
     size_t count = 0;
     hm_scan *scan;

@@ -93,7 +93,7 @@ static void numbers(void) {
     hm_attributes late = {0, HM_AFTER, INT64_MAX, 0};
     EXPECT(HM_OK, hm_set_with(store, KEY("late"), KEY("v"), &late, NULL, &error));
     EXPECT(HM_OK, hm_contains(store, KEY("late"), &error));
-    hm_filter filter = {sizeof filter, 2, {NULL, 0}, {NULL, 0}};
+    hm_filter filter = {.size = sizeof filter, .flags = 2};
     hm_scan *scan;
     EXPECT(HM_E_ARGUMENT, hm_scan_open(store, &filter, 0, &scan, &error));
     filter.flags = 0, filter.prefix.len = 1;
@@ -102,7 +102,7 @@ static void numbers(void) {
     EXPECT(HM_E_ARGUMENT, hm_scan_open(store, &filter, 0, &scan, &error));
     static const char *const malformed[] = {"[a", "x[]", "[z-a]", "a\\"};
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
-        hm_filter bad = {sizeof bad, 0, {NULL, 0}, {malformed[i], strlen(malformed[i])}};
+        hm_filter bad = {.size = sizeof bad, .glob = {malformed[i], strlen(malformed[i])}};
         EXPECT(HM_E_BAD_PATTERN, hm_scan_open(store, &bad, 0, &scan, &error));
         CHECK(strstr(error.text, "the pattern \"") != NULL);
     }

@@ -92,12 +92,7 @@ impl Atomic {
 
     /// Stores ``value`` if it is ``current``; returns the value before, which says whether it was.
     #[pyo3(signature = (current, value, /))]
-    fn compare_exchange(
-        &self,
-        py: Python<'_>,
-        current: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-    ) -> PyResult<u64> {
+    fn compare_exchange(&self, py: Python<'_>, current: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (current, value) = (unsigned(current, "current")?, unsigned(value, "value")?);
         self.0.compare_exchange(current, value).or_raise_queue(py)
     }
