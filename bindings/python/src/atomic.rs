@@ -69,7 +69,7 @@ impl Atomic {
     #[pyo3(signature = (by=None, /))]
     fn fetch_add(&self, py: Python<'_>, by: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let by = by.map_or(Ok(Ok(1)), step)?;
-        self.0.fetch_add(by.unwrap_or_else(i64::cast_unsigned)).or_raise_queue(py)
+        self.0.fetch_add(by.unwrap_or_else(|below| below as u64)).or_raise_queue(py)
     }
 
     /// Clears the bits that are not set in ``value``; returns the value before.
