@@ -1,5 +1,5 @@
-//! Stores as text: [`dump()`] writes all records of a store to a file, in lines of TSV or JSON, and [`load()`] reads them
-//! into another one. A dump outlives any change of the format of stores, and other programs read and write it.
+//! Stores as text: [`dump()`] writes all records of a store to a file, in lines of TSV or JSON, and [`load()`] reads
+//! them into another one. A dump outlives any change of the format of stores, and other programs read and write it.
 //!
 //! ```
 //! # let dir = std::env::temp_dir().join(format!("hashmere-dump-doc-{}", std::process::id()));
