@@ -1,4 +1,4 @@
-//! What came of what was asked for, and the number by which the kernel tells one from the other.
+//! The result of each request, and the number by which the kernel says to which one it belongs.
 
 use crate::buffers::Buffer;
 use std::io;

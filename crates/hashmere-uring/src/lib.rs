@@ -2,7 +2,7 @@
 //!
 //! A [`Ring`] receives from many sockets into memory that it provides itself, and sends what it is given. Both go on
 //! in the kernel while the program does other things; [`Ring::wait`] hands over all that was asked for since the last
-//! call, waits, and [`Ring::next_completion`] says what came of it: one system call for the requests of many sockets.
+//! call, waits, and [`Ring::next_completion`] returns the results: one system call for the requests of many sockets.
 //!
 //! No memory of the caller is lent to the kernel: bytes to send are moved into the ring, and come back as an empty
 //! buffer; bytes that came lie in a [`Buffer`] until that is given back. So nothing here is unsafe to use. What a ring
