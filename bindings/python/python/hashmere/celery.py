@@ -11,21 +11,18 @@ another one: workers and callers are on one machine, so Redis, RabbitMQ or a fol
 
 from __future__ import annotations
 
-import threading
 import time
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Union
 from urllib.parse import unquote, urlsplit
 
 from celery import states
 from celery.backends.base import KeyValueStoreBackend
 from celery.exceptions import ImproperlyConfigured, TimeoutError
 
+from ._shared import shared
 from ._store import Store
 
 _SCHEME = "hashmere"
-_opening = threading.Lock()
-# An application has a backend for each thread; they share the handle.
-_stores: Dict[Tuple[str, str], Store] = {}
 
 
 class HashmereBackend(KeyValueStoreBackend):
@@ -46,14 +43,7 @@ class HashmereBackend(KeyValueStoreBackend):
     @property
     def store(self) -> Store:
         """The store, opened when it is first asked for."""
-        which = (self._name, repr(sorted(self._options.items())))
-        store = _stores.get(which)
-        if store is None or store.closed:
-            with _opening:
-                store = _stores.get(which)
-                if store is None or store.closed:
-                    store = _stores[which] = Store(self._name, **self._options)
-        return store
+        return shared(self._name, self._options)
 
     def as_uri(self, include_password: bool = False) -> str:
         return str(self.url or f"{_SCHEME}://")

@@ -23,14 +23,14 @@ from __future__ import annotations
 import logging
 import math
 import re
-import threading
 import time
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.module_loading import import_string
 
 from ._hashmere import KeyLock
+from ._shared import shared
 from ._store import Store
 from ._types import KEEP
 from .coders import PICKLE
@@ -39,18 +39,6 @@ from .errors import AddressSpace, Full, NoSpace, TooLarge
 _MAX_BYTES = 64 << 20
 _DOES_NOT_FIT = (AddressSpace, Full, NoSpace, TooLarge)
 _log = logging.getLogger(__name__)
-# Django makes a backend for each thread; they share the handle.
-_stores: Dict[Tuple[str, str], Store] = {}
-_opening = threading.Lock()
-
-
-def _open(name: str, options: Mapping[str, Any]) -> Store:
-    which = (name, repr(sorted(options.items())))
-    with _opening:
-        store = _stores.get(which)
-        if store is None or store.closed:
-            store = _stores[which] = Store(name, **options)
-        return store
 
 
 class HashmereCache(BaseCache):
@@ -70,7 +58,7 @@ class HashmereCache(BaseCache):
     def store(self) -> Store:
         """The store, opened when it is first asked for."""
         if self._opened is None or self._opened.closed:
-            self._opened = _open(self._location, self._options)
+            self._opened = shared(self._location, self._options)
         return self._opened
 
     def _dumps(self, value: Any) -> Any:

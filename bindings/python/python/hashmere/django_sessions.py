@@ -13,31 +13,22 @@ it. Keys begin with ``django.session:``.
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Dict, Optional
 
 from django.conf import settings
 from django.contrib.sessions.backends.base import CreateError, SessionBase, UpdateError
 
+from ._shared import shared
 from ._store import Store
 
 _KEY = "django.session:"
 _NAME = "django-sessions"
-_opening = threading.Lock()
-_opened: Optional[Store] = None
 
 
 def _store() -> Store:
-    """The store of the settings, opened when it is first asked for."""
-    global _opened
-    store = _opened
-    if store is None or store.closed:
-        with _opening:
-            store = _opened
-            if store is None or store.closed:
-                given = getattr(settings, "HASHMERE_SESSIONS", {})
-                store = _opened = Store(given.get("LOCATION", _NAME), **given.get("OPTIONS", {}))
-    return store
+    """The store of the settings."""
+    given = getattr(settings, "HASHMERE_SESSIONS", {})
+    return shared(given.get("LOCATION", _NAME), given.get("OPTIONS", {}))
 
 
 class SessionStore(SessionBase):
