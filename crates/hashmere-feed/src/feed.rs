@@ -68,6 +68,8 @@ pub struct Feed {
     options: FeedOptions,
     /// Where it is: behind everything that is in `ready`.
     at: Token,
+    /// Where what was given ends.
+    given: Token,
     phase: Phase,
     ready: VecDeque<Event>,
     words: Vec<u64>,
@@ -89,14 +91,15 @@ impl Feed {
             cursor: None,
         };
         let (at, phase) = match start {
-            FeedStart::Start => (now, Phase::Reset(ResetReason::Asked)),
+            // Until the reset is given, the place is one that is refused: of no feed.
+            FeedStart::Start => (Token { feed: 0, ..now }, Phase::Reset(ResetReason::Asked)),
             FeedStart::Now => (now, Phase::Live),
             FeedStart::At(token) => match refusal(&token, &now, &info) {
-                Some(reason) => (now, Phase::Reset(reason)),
+                Some(reason) => (token, Phase::Reset(reason)),
                 None => (token, phase_of(&token, &info)),
             },
         };
-        Ok(Feed { store: store.clone(), options, at, phase, ready: VecDeque::new(), words: Vec::new() })
+        Ok(Feed { store: store.clone(), options, at, given: at, phase, ready: VecDeque::new(), words: Vec::new() })
     }
 
     /// The next event; `None` if there is none within this time.
@@ -105,11 +108,17 @@ impl Feed {
     /// [`FeedError::Off`]: the feed was switched off. Those of reading. The consumer may try again: nothing is passed
     /// over.
     pub fn next_within(&mut self, timeout: Duration) -> Result<Option<Event>, FeedError> {
+        self.peek_within(timeout)?;
+        Ok(self.take_ready())
+    }
+
+    /// The next event, which stays the next one; `None` if there is none within this time.
+    ///
+    /// # Errors
+    /// As [`next_within`](Self::next_within).
+    pub fn peek_within(&mut self, timeout: Duration) -> Result<Option<&Event>, FeedError> {
         let start = Instant::now();
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(Some(event));
-            }
+        while self.ready.is_empty() {
             if self.advance()? {
                 continue;
             }
@@ -119,6 +128,14 @@ impl Feed {
             let Token { feed, position, generation, .. } = self.at;
             self.engine().wait_for_feed(feed, position, generation, left);
         }
+        Ok(self.ready.front())
+    }
+
+    fn take_ready(&mut self) -> Option<Event> {
+        let event = self.ready.pop_front()?;
+        // A reset has no place: what comes is read from the beginning.
+        self.given = event.token().copied().unwrap_or(self.at);
+        Some(event)
     }
 
     /// What is there, at most about `max` events (a transaction is not divided); waits for the first one for as long as
@@ -129,7 +146,7 @@ impl Feed {
     pub fn next_batch(&mut self, max: usize, timeout: Duration) -> Result<Vec<Event>, FeedError> {
         let mut batch: Vec<Event> = self.next_within(timeout)?.into_iter().collect();
         while !batch.is_empty() && (batch.len() < max || self.is_within_transaction(&batch)) {
-            if let Some(event) = self.ready.pop_front() {
+            if let Some(event) = self.take_ready() {
                 batch.push(event);
             } else if !matches!(self.advance(), Ok(true)) {
                 // An error is for the next call, which meets it again.
@@ -151,22 +168,10 @@ impl Feed {
     /// Where a consumer resumes that has dealt with every event that it got, and does not want those that its options
     /// leave out. (Where the next event is a part of a transaction: before that.)
     pub fn token(&self) -> Token {
-        match self.ready.front() {
-            // Behind the event before it: the token of that one said so. Where there is none, before this one.
-            Some(event) => self.before(event),
-            None => self.at,
-        }
-    }
-
-    /// A place before an event that is ready, at which it comes again.
-    fn before(&self, event: &Event) -> Token {
-        match event {
-            Event::Change(change) if change.transaction.is_none_or(|part| part.index + 1 == part.len) => {
-                Token { position: change.token.position.saturating_sub(1), ..change.token }
-            }
-            Event::Change(change) => change.token,
-            Event::Clear { token, .. } => Token { generation: token.generation - 1, ..*token },
-            _ => self.at,
+        if self.ready.is_empty() {
+            self.at
+        } else {
+            self.given
         }
     }
 
@@ -190,8 +195,10 @@ impl Feed {
         (if is_idle { feed } else { 0 }, position, generation)
     }
 
-    /// Does a piece of work. `false`: there is nothing to do now.
+    /// Does a piece of work, where nothing is ready. `false`: there is nothing to do now.
     fn advance(&mut self) -> Result<bool, FeedError> {
+        // Also of what was left out.
+        self.given = self.at;
         match self.phase {
             Phase::Reset(reason) => {
                 self.begin()?;
@@ -227,7 +234,7 @@ impl Feed {
         let engine = self.store.shared().engine();
         let info = engine.feed_info().ok_or(FeedError::Off)?;
         let (feed, position, generation) = (info.number, info.position, engine.root_generation());
-        self.at = Token { feed, position, generation, ..self.at };
+        self.at = Token { store: engine.uuid(), feed, position, generation, cursor: None };
         self.set_phase(Phase::Copying(Cursor::START));
         Ok(())
     }

@@ -89,6 +89,51 @@ fn stored(store: &Store) -> BTreeMap<Vec<u8>, (Version, Vec<u8>)> {
     store.iter().map(|pair| pair.unwrap()).map(|pair| (pair.key, (pair.metadata.version, pair.value))).collect()
 }
 
+/// The place of a consumer, asked for behind any event, misses none of those that were ready already.
+#[test]
+fn a_place_behind_any_event_misses_nothing() {
+    let folder = Folder::new("place");
+    let store = folder.store();
+    for n in 0..600u32 {
+        store.set(&n.to_le_bytes(), b"v").unwrap();
+    }
+    let mut batch = WriteBatch::new();
+    batch.set("a", "1").set("b", "2");
+    for stop in [0, 1, 2, 255, 256, 257, 258, 600, 601, 602, 603, 604, 606] {
+        let mut feed = Feed::open(&store, FeedStart::Start, with_values()).unwrap();
+        let mut seen: std::collections::BTreeSet<Vec<u8>> = Default::default();
+        let mut see = |event: Event| {
+            if let Some(change) = event.change() {
+                seen.insert(change.key.clone());
+            }
+        };
+        for taken in 0..stop {
+            if taken == 300 {
+                store.write_batch(&batch).unwrap();
+            }
+            let Some(event) = feed.next_within(AT_ONCE).unwrap() else { break };
+            see(event);
+        }
+        let mut feed = Feed::open(&store, FeedStart::At(feed.token()), with_values()).unwrap();
+        all(&mut feed).into_iter().for_each(see);
+        assert_eq!(seen.len() as u64, store.len(), "after {stop} events");
+    }
+}
+
+#[test]
+fn what_is_peeked_at_comes() {
+    let folder = Folder::new("peek");
+    let store = folder.store();
+    let mut feed = Feed::open(&store, FeedStart::Now, with_values()).unwrap();
+    assert_eq!(feed.peek_within(AT_ONCE).unwrap(), None);
+    store.set("k", b"v").unwrap();
+    let before = feed.token();
+    let peeked = feed.peek_within(LONG).unwrap().unwrap().clone();
+    assert_eq!(feed.token(), before, "what was not taken is not behind");
+    assert_eq!(feed.next_within(AT_ONCE).unwrap(), Some(peeked));
+    assert_eq!(feed.peek_within(AT_ONCE).unwrap(), None);
+}
+
 #[test]
 fn every_key_then_the_changes() {
     let folder = Folder::new("start");

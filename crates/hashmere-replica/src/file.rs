@@ -9,7 +9,7 @@ pub(crate) fn is_same(a: &Store, b: &Store) -> bool {
     file_of(a.path()).is_some_and(|file| file_of(b.path()) == Some(file))
 }
 
-/// Device and inode.
+/// Device and inode; `None`: there is none, or it cannot be told.
 pub(crate) fn file_of(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }

@@ -58,7 +58,7 @@ impl Replicator {
             return Err(ReplicaError::SameStore { path: to.path().into() });
         }
         let place = Place::take(to)?;
-        let source = Source::Local(Local::open(from, place.read().done)?);
+        let source = Source::Local(Box::new(Local::open(from, place.read().done)?));
         Ok(Replicator::with(source, to, place))
     }
 

@@ -157,7 +157,6 @@ fn wrong_clock(site: &Site) -> Option<PathBuf> {
 }
 
 #[test]
-#[ignore = "a known defect: docs/internals/replicas.md"]
 fn two_sites_are_equal_after_partitions_with_clocks_hours_apart() {
     let Some(machines) = Machines::new("two") else { return };
     let mut rng = Rng::for_test("two-sites-partitions");

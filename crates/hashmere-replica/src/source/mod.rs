@@ -26,7 +26,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) enum Source {
     /// A file.
-    Local(Local),
+    Local(Box<Local>),
     /// A server.
     Remote(Box<Remote>),
 }

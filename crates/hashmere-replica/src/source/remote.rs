@@ -36,6 +36,8 @@ pub(crate) struct Remote {
     heard: Instant,
     /// Why there is no link.
     trouble: Option<String>,
+    /// An error that is to be returned when what came before it has been given.
+    refusal: Option<String>,
     retry_at: Instant,
     backoff: Duration,
     /// The question whose answer says that everything was given.
@@ -58,6 +60,7 @@ impl Remote {
             offset_ms: 0,
             heard: now,
             trouble: None,
+            refusal: None,
             retry_at: now,
             backoff: BACKOFF.0,
             asked: None,
@@ -71,6 +74,9 @@ impl Remote {
     }
 
     pub fn next_batch(&mut self, max: usize, timeout: Duration) -> Result<Vec<Stamped>, ReplicaError> {
+        if let Some(why) = self.refusal.take() {
+            return Err(self.refused(why));
+        }
         let deadline = Instant::now() + timeout;
         if self.link.is_none() && !self.connect(deadline)? {
             return Ok(Vec::new());
@@ -95,7 +101,10 @@ impl Remote {
                 Err(Failed::Passing(why)) => self.lose(why),
                 Err(Failed::Final(why)) => {
                     self.lose(why.clone());
-                    return Err(self.refused(why));
+                    if batch.is_empty() {
+                        return Err(self.refused(why));
+                    }
+                    self.refusal = Some(why);
                 }
             }
         }

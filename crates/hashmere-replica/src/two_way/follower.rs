@@ -26,10 +26,10 @@ enum Peer {
 }
 
 impl Peer {
-    fn next_batch(&mut self, timeout: Duration) -> Result<Vec<Stamped>, ReplicaError> {
+    fn next_batch(&mut self, events: usize, timeout: Duration) -> Result<Vec<Stamped>, ReplicaError> {
         match self {
-            Peer::Local(_, feed) => feed.next_batch(EVENTS, timeout),
-            Peer::Served(remote) => remote.next_batch(EVENTS, timeout),
+            Peer::Local(_, feed) => feed.next_batch(events, timeout),
+            Peer::Served(remote) => remote.next_batch(events, timeout),
         }
     }
 
@@ -87,24 +87,31 @@ impl Follower {
         shown.write(Record::default());
         let (side, is_known) = Side::open(store)?;
         let place = Place::take_peer(side.sidecar().state())?;
-        let done = place.read().done.filter(|done| is_known && !done.is_copying());
-        if done.is_none() {
+        let noted = place.read();
+        let done = noted.done.filter(|done| is_known && !done.is_copying());
+        let restores = !(is_known && noted.done.is_none() && noted.next.is_some());
+        if done.is_none() && restores {
             place.write(Record::default());
         }
         let phase = if done.is_some() { ReplicaPhase::Live } else { ReplicaPhase::Copying };
         let status = ReplicaStatus { phase, pid: Some(std::process::id()), ..Default::default() };
-        Ok(Follower { side, peer: peer(done)?, shown, place, done, copied: None, restores: true, status })
+        Ok(Follower { side, peer: peer(done)?, shown, place, done, copied: None, restores, status })
     }
 
     /// Deals with what there is, some of it; waits for the first event of the peer for as long as this. `false`: there
     /// was nothing.
     pub fn step(&mut self, timeout: Duration) -> Result<bool, ReplicaError> {
+        self.step_of(EVENTS, timeout)
+    }
+
+    /// The same with at most about this number of events.
+    pub(super) fn step_of(&mut self, events: usize, timeout: Duration) -> Result<bool, ReplicaError> {
         match self.side.drain()? {
             Drained::All => {}
             // The peer may have what was passed over for something later, or for what is not known here any more.
             drained => self.begin_again(drained == Drained::Lost)?,
         }
-        let batch = self.peer.next_batch(timeout)?;
+        let batch = self.peer.next_batch(events, timeout)?;
         let is_idle = batch.is_empty() && !matches!(&self.peer, Peer::Local(_, feed) if feed.is_held());
         let mut dealt = Ok(());
         for stamped in &batch {
@@ -121,6 +128,14 @@ impl Follower {
         self.side.note();
         self.show();
         dealt.map(|()| !is_idle)
+    }
+
+    /// A step of a replicator that is killed behind some of its events.
+    #[cfg(test)]
+    pub fn die_within(mut self, events: usize) -> Result<(), ReplicaError> {
+        self.side.drain()?;
+        let batch = self.peer.next_batch(events, Duration::ZERO)?;
+        batch.iter().try_for_each(|stamped| self.take(stamped))
     }
 
     pub fn status(&self) -> ReplicaStatus {
@@ -145,21 +160,26 @@ impl Follower {
             }
     }
 
+    /// Where a first copy is to begin, the second token says whether it restores.
     fn note(&self, done: Option<Token>) {
-        if self.place.read().done != done {
-            self.place.write(Record { done, next: done });
+        let next = done.or_else(|| (!self.restores).then(|| self.side.token()));
+        if self.place.read() != (Record { done, next }) {
+            self.place.write(Record { done, next });
         }
     }
 
-    fn begin_again(&mut self, restores: bool) -> Result<(), ReplicaError> {
+    pub(super) fn begin_again(&mut self, restores: bool) -> Result<(), ReplicaError> {
         // One that is under way goes on to restore what it restores.
         self.restores = restores || self.done.is_none() && self.restores;
         self.done = None;
         self.note(None);
+        // Not before: a clear that is met again begins again. Nor later: what is applied now is not to be taken for what
+        // it removed.
+        self.side.note();
         self.peer.rewind(None)
     }
 
-    fn take(&mut self, stamped: &Stamped) -> Result<(), ReplicaError> {
+    pub(super) fn take(&mut self, stamped: &Stamped) -> Result<(), ReplicaError> {
         if let Some(token) = stamped.event.token() {
             if token.site() == self.side.site {
                 return Err(ReplicaError::SameStore { path: self.side.store().path().into() });
@@ -192,7 +212,9 @@ impl Follower {
                 Some(copied) => copied.forget(),
                 None => {
                     self.side.delete_those_of(token.site(), |_| false)?;
+                    // What comes behind it is not to be deleted if this is read again after a kill.
                     self.done = Some(*token);
+                    self.note(self.done);
                 }
             },
             Event::Synced { token } => {
@@ -225,19 +247,20 @@ impl Follower {
             if stamp == found.stamp {
                 return self.side.met_again(&name, change, &found);
             }
-            // What the peer wrote and has no more, for it was cleared: then it has what it says in a first copy.
+            // What the peer wrote and has no more, for it was cleared. It is deleted at both, also where the peer has got
+            // something older since: a stamp that became smaller would let what was passed over here stay there.
             let is_gone_there = self.copied.is_some()
                 && found.metadata.is_some()
                 && found.stamp.site == change.token.site()
                 && stamp < found.stamp;
-            if is_echo && is_gone_there {
+            if is_gone_there {
                 let becomes = Becomes::Deleted { is_shared: false };
                 if self.side.write(&name, becomes, found.stamp.cleared(), found.metadata.as_ref())? {
                     return Ok(());
                 }
                 continue;
             }
-            if is_echo || stamp < found.stamp && !is_gone_there {
+            if is_echo || stamp < found.stamp {
                 return Ok(());
             }
             // Each time that it is not as it was found, a writer has changed it.

@@ -2,8 +2,12 @@
 //!
 //! `docs/internals/replicas.md` has the rules and what they promise.
 
+#[cfg(test)]
+mod deaths;
 mod entry;
 mod follower;
+#[cfg(test)]
+mod histories;
 mod side;
 mod sidecar;
 mod stamp;

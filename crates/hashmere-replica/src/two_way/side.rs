@@ -7,7 +7,7 @@ use crate::error::{At, ReplicaError};
 use crate::place::{Place, Record};
 use hashmere::{Attributes, Cursor, Filter, Metadata, Pair, Store, Ttl, Version};
 use hashmere_engine::{StoreHandle, APPLIED};
-use hashmere_feed::{Change, Event, Feed, FeedOptions, FeedStart, Operation};
+use hashmere_feed::{Change, Event, Feed, FeedOptions, FeedStart, Operation, Token};
 use std::time::Duration;
 
 /// Events that are taken at once.
@@ -122,9 +122,14 @@ impl Side {
         }
     }
 
-    /// Notes up to where this side's feed was dealt with.
+    /// Up to where this side's feed was dealt with.
+    pub fn token(&self) -> Token {
+        self.feed.token()
+    }
+
+    /// Notes that.
     pub fn note(&self) {
-        let token = Some(self.feed.token());
+        let token = Some(self.token());
         if self.progress.read().done != token {
             self.progress.write(Record { done: token, next: token });
         }
@@ -142,8 +147,9 @@ impl Side {
     /// A delete by a writer of this side.
     fn met_delete(&self, change: &Change) -> Result<(), ReplicaError> {
         let (name, stamp) = (name_of(change), Stamp { version: change.version.0, site: self.site });
+        // Where a replicator was killed when it had applied something, the entry is complete behind this.
+        let now = self.find(&name)?.metadata;
         let entry = self.sidecar.get(&name)?.unwrap_or_default();
-        let now = self.store.metadata(name.key()).at(&self.store)?;
         match now {
             None if entry.is_tombstone && entry.stamp >= stamp => Ok(()),
             None => {

@@ -5,7 +5,7 @@ use super::stamp::Stamp;
 use crate::error::{At, ReplicaError};
 use crate::file::file_of;
 use crate::place::peek_done;
-use hashmere::{Cursor, Filter, Options, Store};
+use hashmere::{Cursor, Filter, OpenError, Options, Store};
 use hashmere_feed::Token;
 use std::path::PathBuf;
 
@@ -100,35 +100,40 @@ impl SidecarView {
     }
 
     /// The sidecar as it is now; `None`: there is none for this store.
-    fn state(&mut self) -> Option<&Store> {
+    fn state(&mut self) -> Result<Option<&Store>, ReplicaError> {
         let path = path_of(&self.store);
         let file = file_of(&path);
         if self.opened.as_ref().is_none_or(|(_, opened)| *opened != file) {
-            self.opened = Options::new().read_only().open(&path).ok().map(|state| (state, file));
+            self.opened = match Options::new().read_only().open(&path) {
+                Ok(state) => Some((state, file)),
+                Err(OpenError::NotFound { .. }) => None,
+                // Not the same as none: what was applied here would be taken for written here.
+                Err(source) => return Err(ReplicaError::Store { path, source: Box::new(source.into()) }),
+            };
         }
-        let (state, _) = self.opened.as_ref()?;
-        let is_ours = state.get(OF).ok().flatten().is_some_and(|uuid| uuid == bytes_of(self.uuid));
-        is_ours.then_some(state)
+        let Some((state, _)) = &self.opened else { return Ok(None) };
+        let is_ours = state.get(OF).at(state)? == Some(bytes_of(self.uuid));
+        Ok(is_ours.then_some(state))
     }
 
     pub fn get(&mut self, name: &Name) -> Result<Option<Entry>, ReplicaError> {
         // While it is open, whether it has been replaced is not asked for every key.
         match &self.opened {
             Some((state, _)) => entry_of(state, name),
-            None => self.state().map_or(Ok(None), |state| entry_of(state, name)),
+            None => self.state()?.map_or(Ok(None), |state| entry_of(state, name)),
         }
     }
 
     /// Whether every delete before this place is among the entries.
-    pub fn has_reached(&mut self, place: &Token) -> bool {
+    pub fn has_reached(&mut self, place: &Token) -> Result<bool, ReplicaError> {
         // What was never replicated has nothing to be told.
-        let Some(state) = self.state() else { return true };
-        peek_done(state).is_some_and(|done| done.is_as_far_as(place))
+        let Some(state) = self.state()? else { return Ok(true) };
+        Ok(peek_done(state).is_some_and(|done| done.is_as_far_as(place)))
     }
 
     /// Some deletes, and where the next ones are; `None`: there are no more.
     pub fn tombstones(&mut self, from: Cursor) -> Result<(Vec<Tombstone>, Option<Cursor>), ReplicaError> {
-        let Some(state) = self.state() else { return Ok((Vec::new(), None)) };
+        let Some(state) = self.state()? else { return Ok((Vec::new(), None)) };
         let mut scan = state.scan(from, Filter::all());
         let mut found = Vec::new();
         let mut places = 1 << 14;

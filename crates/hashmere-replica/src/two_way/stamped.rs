@@ -56,20 +56,28 @@ impl StampedFeed {
     /// The next event; `None` if there is none within this time, or [none yet](Self::is_held).
     ///
     /// # Errors
-    /// As [`Feed::next_within`]; those of reading the sidecar.
+    /// As [`Feed::next_within`]; those of reading the sidecar. The call may be tried again: nothing is passed over.
     pub fn next_within(&mut self, timeout: Duration) -> Result<Option<Stamped>, ReplicaError> {
         loop {
             if let Some(ready) = self.ready.pop_front() {
                 return Ok(Some(ready));
             }
             match self.end {
-                Some(End { token, deletes: None }) if !self.sidecar.has_reached(&token) => return Ok(None),
+                Some(End { token, deletes: None }) if !self.sidecar.has_reached(&token)? => return Ok(None),
                 Some(End { token, deletes }) => self.read_deletes(token, deletes.unwrap_or(Cursor::START))?,
-                None => match self.feed.next_within(timeout).at(&self.store)? {
-                    Some(Event::Synced { token }) => self.end = Some(End { token, deletes: None }),
-                    Some(event) => return self.stamped(event).map(Some),
-                    None => return Ok(None),
-                },
+                None => {
+                    // It is taken out when its stamp is known, so that an error loses nothing.
+                    let stamp = match self.feed.peek_within(timeout).at(&self.store)? {
+                        Some(Event::Read(change) | Event::Change(change)) => {
+                            stamp_of(&mut self.sidecar, self.site, change)?
+                        }
+                        _ => Stamp::default(),
+                    };
+                    match self.feed.next_within(Duration::ZERO).at(&self.store)? {
+                        Some(Event::Synced { token }) => self.end = Some(End { token, deletes: None }),
+                        event => return Ok(event.map(|event| Stamped { stamp, event })),
+                    }
+                }
             }
         }
     }
@@ -128,27 +136,20 @@ impl StampedFeed {
         }
         Ok(())
     }
+}
 
-    fn stamped(&mut self, event: Event) -> Result<Stamped, ReplicaError> {
-        let stamp = match &event {
-            Event::Read(change) | Event::Change(change) => self.stamp_of(change)?,
-            _ => Stamp::default(),
-        };
-        Ok(Stamped { stamp, event })
+/// The stamp that the key had when this happened; the default one: a later event has it.
+fn stamp_of(sidecar: &mut SidecarView, site: u64, change: &Change) -> Result<Stamp, ReplicaError> {
+    let written_here = Stamp { version: change.version.0, site };
+    match change.operation {
+        Operation::Evict | Operation::Expire => return Ok(Stamp::default()),
+        _ if change.marks & APPLIED == 0 => return Ok(written_here),
+        _ => {}
     }
-
-    fn stamp_of(&mut self, change: &Change) -> Result<Stamp, ReplicaError> {
-        let written_here = Stamp { version: change.version.0, site: self.site };
-        match change.operation {
-            Operation::Evict | Operation::Expire => return Ok(Stamp::default()),
-            _ if change.marks & APPLIED == 0 => return Ok(written_here),
-            _ => {}
-        }
-        let name = Name { key: change.key.clone(), hash: change.supplied_hash };
-        Ok(match self.sidecar.get(&name)? {
-            Some(entry) if change.version.0 < entry.applied => Stamp::default(),
-            Some(entry) => entry.stamp_of(change.version.0).unwrap_or(written_here),
-            None => written_here,
-        })
-    }
+    let name = Name { key: change.key.clone(), hash: change.supplied_hash };
+    Ok(match sidecar.get(&name)? {
+        Some(entry) if change.version.0 < entry.applied => Stamp::default(),
+        Some(entry) => entry.stamp_of(change.version.0).unwrap_or(written_here),
+        None => written_here,
+    })
 }
