@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The feed.
 #[derive(Debug)]
 pub enum Source {
-    Plain(Feed),
+    Plain(Box<Feed>),
     Stamped(Box<StampedFeed>),
 }
 
@@ -22,7 +22,7 @@ impl Source {
             return Ok(Source::Stamped(Box::new(feed)));
         }
         let feed = Feed::open(store, wanted.start, wanted.options.clone()).map_err(|error| error.to_string())?;
-        Ok(Source::Plain(feed))
+        Ok(Source::Plain(Box::new(feed)))
     }
 
     /// Writes the next event, without the end of its line; `false`: there is none now.
