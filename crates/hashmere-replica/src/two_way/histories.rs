@@ -7,7 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests: what is not there ends them")]
 
-use super::deaths::Folder;
+use super::deaths::{die_at, Folder};
 use super::follower::Follower;
 use hashmere::{Key, Store, Ttl};
 use hashmere_os::random::SplitMix64;
@@ -75,10 +75,13 @@ fn histories(folder: &Folder, seed: u64) -> Result<(), String> {
                     format!("is brought {events} events")
                 }
                 13 => {
-                    // Killed before it noted any.
-                    followers[n].take().unwrap().die_within(events).unwrap();
+                    // Killed before it noted any, or in the middle of one.
+                    let moment = dice.next() as u32 % 8;
+                    die_at(moment);
+                    let is_whole = followers[n].take().unwrap().die_within(events).is_ok();
+                    die_at(0);
                     followers[n] = Some(open(n));
-                    format!("is brought {events} events, killed")
+                    format!("is brought {events} events, killed at moment {moment} or behind them: {is_whole}")
                 }
                 14 => {
                     // The place of a replicator is free only when the one before is gone.

@@ -277,10 +277,12 @@ impl Side {
         };
         // Said first: what is found at this key after a kill is what was applied, if it has the mark.
         self.sidecar.put(name, &Entry { pending: stamp, is_pending_tombstone: is_tombstone, ..before })?;
+        self.may_be_killed()?;
         let min_version = Version(stamp.version.min(Version::MIN_VERSION_MAX.0));
         let attributes = Attributes { flags, ttl, min_version };
         let written = self.store.shared().set_marked_as((&name.key, name.hash), value, attributes, APPLIED, found);
         let written = written.at(&self.store)?;
+        self.may_be_killed()?;
         let position = hashmere_feed::info(&self.store).map_or(0, |info| info.position);
         let after = match &written {
             Some(stored) => {
@@ -291,6 +293,14 @@ impl Side {
         };
         self.sidecar.put(name, &after)?;
         Ok(written.is_some())
+    }
+
+    /// A moment at which a death matters: tests die here.
+    #[inline]
+    fn may_be_killed(&self) -> Result<(), ReplicaError> {
+        #[cfg(test)]
+        super::deaths::die_here(&self.store)?;
+        Ok(())
     }
 
     /// Forgets entries of keys that are absent, if no reader of the feed asks for them any more: deletes that the peer
