@@ -25,7 +25,8 @@ use base64::Engine;
 use hashmere_feed::Event;
 use hashmere_tls::ClientTls;
 use serde_json::{json, Value as Json};
-use wire::{Client, Login};
+use std::io::Write;
+use wire::{Client, Login, Reply};
 
 /// The header with the position.
 const POSITION: &str = "Hashmere-Position";
@@ -126,6 +127,9 @@ pub struct NatsSink {
     position: Vec<u8>,
     out: Vec<u8>,
     payload: Vec<u8>,
+    /// Headers of a message, and what was said of one.
+    lines: Vec<u8>,
+    reply: Reply,
 }
 
 impl NatsSink {
@@ -145,6 +149,8 @@ impl NatsSink {
             position: Vec::new(),
             out: Vec::new(),
             payload: Vec::new(),
+            lines: Vec::new(),
+            reply: Reply::default(),
         }
     }
 
@@ -193,18 +199,20 @@ impl NatsSink {
                 client.max_payload
             )));
         }
-        let mut lines = Vec::with_capacity(320);
+        let lines = &mut self.lines;
+        lines.clear();
         if !id.is_empty() {
             lines.extend_from_slice(b"Nats-Msg-Id: ");
             lines.extend_from_slice(id);
             lines.extend_from_slice(b"\r\n");
         }
-        lines.extend_from_slice(format!("Nats-Expected-Last-Sequence: {}\r\n{POSITION}: ", self.last).as_bytes());
+        // Memory takes all of it.
+        let _ = write!(lines, "Nats-Expected-Last-Sequence: {}\r\n{POSITION}: ", self.last);
         lines.extend_from_slice(&self.position);
         lines.extend_from_slice(b"\r\n");
         lines.extend_from_slice(head);
-        let subject = [&self.subject, subject].concat();
-        wire::publish(&subject, &client.inbox, self.number, &lines, &self.payload, &mut self.out);
+        let subject = [self.subject.as_slice(), subject];
+        wire::publish(subject, &client.inbox, self.number, lines, &self.payload, &mut self.out);
         self.number += 1;
         self.missing[1] += 1;
         self.last += 1;
@@ -238,14 +246,16 @@ impl NatsSink {
     /// Reads acknowledgements until none is missing of the messages before the last batch, or of all.
     fn acknowledged(&mut self, all: bool) -> Result<(), SinkError> {
         while self.missing[0] != 0 || all && self.missing[1] != 0 {
-            let reply = self.client()?.reply()?;
+            let client = self.client.as_mut().ok_or_else(|| SinkError::lost("there is no connection"))?;
+            let reply = &mut self.reply;
+            client.reply_into(reply)?;
             let Some(number) = reply.number.filter(|number| *number < self.number) else { continue };
             if reply.headers.starts_with(b"NATS/1.0 503") {
                 return Err(SinkError::lost("the server does not answer for the stream"));
             }
             let missing = &mut self.missing[usize::from(number >= self.boundary)];
             *missing = missing.saturating_sub(1);
-            if let Some(seq) = stored_at(&reply.payload) {
+            if let Some(seq) = stored_at(&reply.payload, &self.stream) {
                 // Of a message that is sent alone it is where the next one goes on.
                 if self.one_by_one && all {
                     self.last = seq;
@@ -259,6 +269,8 @@ impl NatsSink {
                 if self.one_by_one && all {
                     self.last -= 1;
                 }
+            } else if let Some(seq) = ack["seq"].as_u64().filter(|_| self.one_by_one && all) {
+                self.last = seq;
             }
         }
         Ok(())
@@ -314,17 +326,12 @@ impl Sink for NatsSink {
     }
 }
 
-/// The sequence in the acknowledgement of a message that was stored: `{"stream":"S", "seq":7}`, perhaps with a domain.
-/// `None`: it says something else, which is parsed as JSON.
-fn stored_at(payload: &[u8]) -> Option<u64> {
-    let has = |word: &[u8]| payload.windows(word.len()).any(|at| at == word);
-    if payload.len() > 200 || has(b"\"error\"") || has(b"\"duplicate\"") {
-        return None;
-    }
-    let at = payload.windows(6).position(|at| at == b"\"seq\":")?;
-    let digits = payload[at + 6..].trim_ascii_start();
-    let len = digits.iter().take_while(|b| b.is_ascii_digit()).count();
-    std::str::from_utf8(&digits[..len]).ok()?.parse().ok()
+/// The sequence in the acknowledgement of a message that was stored, as servers write it: `{"stream":"S", "seq":7}`.
+/// `None`: it says something else or more, which is parsed as JSON.
+fn stored_at(payload: &[u8], stream: &str) -> Option<u64> {
+    let rest = payload.strip_prefix(b"{\"stream\":\"")?.strip_prefix(stream.as_bytes())?.strip_prefix(b"\",")?;
+    let digits = rest.trim_ascii_start().strip_prefix(b"\"seq\":")?.trim_ascii_start().strip_suffix(b"}")?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 /// What an answer of JetStream says, if that is no error.
@@ -347,5 +354,27 @@ fn checked(answer: &Json) -> Result<&Json, SinkError> {
         Err(SinkError::Refused(format!("{text} (NATS error {code})")))
     } else {
         Err(SinkError::lost(format!("{text} (NATS error {code})")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_stored_message() {
+        let at = |text: &str| stored_at(text.as_bytes(), "S");
+        assert_eq!(at(r#"{"stream":"S", "seq":7}"#), Some(7));
+        assert_eq!(at(r#"{"stream":"S","seq": 70}"#), Some(70));
+        // Parsed as JSON, for it says more, or is of another stream.
+        for more in [
+            r#"{"stream":"S","seq":7,"duplicate":true}"#,
+            r#"{"stream":"S", "domain":"d", "seq":7}"#,
+            r#"{"stream":"ST", "seq":7}"#,
+            r#"{"error":{"code":400},"stream":"S","seq":0}"#,
+            "",
+        ] {
+            assert_eq!(at(more), None, "{more}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::net::Connection;
 use crate::sink::SinkError;
 use hashmere_tls::ClientTls;
 use serde_json::{json, Value as Json};
-use std::io;
+use std::io::{self, Write};
 
 /// A connection to a server, with one subscription: to the subjects that replies come to.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Client {
 }
 
 /// A message that came to the inbox.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Reply {
     /// The number behind the inbox's prefix; `None`: it was delivered there by a consumer, with its own subject.
     pub number: Option<u64>,
@@ -78,7 +78,7 @@ impl Client {
         connection.write(format!("CONNECT {connect}\r\nSUB {inbox}* 1\r\nPING\r\n").as_bytes())?;
         let max_payload = info["max_payload"].as_u64().and_then(|max| max.try_into().ok()).unwrap_or(1 << 20);
         let mut client = Client { connection, inbox, max_payload, requests: REQUESTS };
-        while client.control()? != Control::Pong {}
+        while client.control(&mut Reply::default())? != Control::Pong {}
         Ok(client)
     }
 
@@ -90,18 +90,22 @@ impl Client {
     /// Answers what the server has asked, without waiting; a connection on which nothing is read is closed in the end.
     pub fn keep_alive(&mut self) -> Result<(), SinkError> {
         while self.connection.has_input()? {
-            self.control()?;
+            self.control(&mut Reply::default())?;
         }
         Ok(())
     }
 
     /// The next message of the inbox.
     pub fn reply(&mut self) -> Result<Reply, SinkError> {
-        loop {
-            if let Control::Message(reply) = self.control()? {
-                return Ok(reply);
-            }
-        }
+        let mut reply = Reply::default();
+        self.reply_into(&mut reply)?;
+        Ok(reply)
+    }
+
+    /// The same in place of another one, whose memory it takes: an acknowledgement comes for every message.
+    pub fn reply_into(&mut self, reply: &mut Reply) -> Result<(), SinkError> {
+        while self.control(reply)? != Control::Message {}
+        Ok(())
     }
 
     /// Asks and waits for the answer, as JSON.
@@ -128,11 +132,16 @@ impl Client {
         self.requests
     }
 
-    fn control(&mut self) -> Result<Control, SinkError> {
+    /// What the server says next; of a message the reply.
+    fn control(&mut self, reply: &mut Reply) -> Result<Control, SinkError> {
         let line = self.connection.line()?;
         if line.starts_with(b"MSG ") || line.starts_with(b"HMSG ") {
-            let line = String::from_utf8_lossy(line).into_owned();
-            return self.message(&line);
+            let invalid = || io::Error::new(io::ErrorKind::InvalidData, "a message is not as the protocol has it");
+            let (headers, len) = reply.begin(line, self.inbox.as_bytes()).ok_or_else(invalid)?;
+            let block = self.connection.block(len)?;
+            reply.headers.extend_from_slice(&block[..headers]);
+            reply.payload.extend_from_slice(&block[headers..]);
+            return Ok(Control::Message);
         }
         if line == b"PING" {
             self.connection.write(b"PONG\r\n")?;
@@ -147,35 +156,34 @@ impl Client {
             None => Ok(Control::Other),
         }
     }
+}
 
-    /// `MSG subject sid [reply] len` or `HMSG subject sid [reply] header-len len`.
-    fn message(&mut self, line: &str) -> Result<Control, SinkError> {
-        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "a message is not as the protocol has it");
-        let mut words: Vec<_> = line.split(' ').collect();
-        let mut number = || words.pop()?.parse::<usize>().ok();
-        let len = number().filter(|len| *len <= 64 << 20).ok_or_else(invalid)?;
-        let headers = if line.starts_with('H') { number().filter(|h| *h <= len).ok_or_else(invalid)? } else { 0 };
-        let reply = words.get(3).copied().unwrap_or_default().to_owned();
-        let subject = words.get(1).copied().unwrap_or_default();
-        let number = subject.strip_prefix(&self.inbox).and_then(|number| number.parse().ok());
-        let subject = if number.is_none() { subject.to_owned() } else { String::new() };
-        let block = self.connection.block(len)?;
-        let (headers, payload) = (block[..headers].to_vec(), block[headers..].to_vec());
-        Ok(Control::Message(Reply { number, subject, reply, headers, payload }))
+impl Reply {
+    /// Takes what a line says, `MSG subject sid [reply] len` or `HMSG subject sid [reply] header-len len`; lengths of the
+    /// headers and of all. `None`: it is no such line.
+    fn begin(&mut self, line: &[u8], inbox: &[u8]) -> Option<(usize, usize)> {
+        self.headers.clear();
+        self.payload.clear();
+        let mut words = line.split(|&b| b == b' ');
+        words.next()?;
+        let subject = words.next()?;
+        words.next()?;
+        let number = |word: Option<&[u8]>| std::str::from_utf8(word?).ok()?.parse::<usize>().ok();
+        let len = number(words.next_back()).filter(|len| *len <= 64 << 20)?;
+        let headers = if line[0] == b'H' { number(words.next_back()).filter(|headers| *headers <= len)? } else { 0 };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        self.reply = words.next().map(text).unwrap_or_default();
+        self.number = subject.strip_prefix(inbox).and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
+        self.subject = if self.number.is_none() { text(subject) } else { String::new() };
+        Some((headers, len))
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum Control {
     Pong,
     Other,
-    Message(Reply),
-}
-
-impl PartialEq for Control {
-    fn eq(&self, other: &Control) -> bool {
-        matches!((self, other), (Control::Pong, Control::Pong))
-    }
+    Message,
 }
 
 fn refused(text: String) -> SinkError {
@@ -195,14 +203,13 @@ fn unique() -> String {
 }
 
 /// Appends a message with headers: `head` are its lines, each with its end.
-pub fn publish(subject: &[u8], inbox: &str, number: u64, head: &[u8], payload: &[u8], out: &mut Vec<u8>) {
+pub fn publish(subject: [&[u8]; 2], inbox: &str, number: u64, head: &[u8], payload: &[u8], out: &mut Vec<u8>) {
     const VERSION: &[u8] = b"NATS/1.0\r\n";
     out.extend_from_slice(b"HPUB ");
-    out.extend_from_slice(subject);
-    out.push(b' ');
-    out.extend_from_slice(inbox.as_bytes());
+    subject.iter().for_each(|part| out.extend_from_slice(part));
     let headers = VERSION.len() + head.len() + 2;
-    out.extend_from_slice(format!("{number} {headers} {}\r\n", headers + payload.len()).as_bytes());
+    // Memory takes all of it.
+    let _ = write!(out, " {inbox}{number} {headers} {}\r\n", headers + payload.len());
     out.extend_from_slice(VERSION);
     out.extend_from_slice(head);
     out.extend_from_slice(b"\r\n");
@@ -220,13 +227,13 @@ pub fn header<'a>(headers: &'a [u8], name: &str) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufRead, BufReader, Write};
+    use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
 
     #[test]
     fn messages_and_headers() {
         let mut out = Vec::new();
-        publish(b"s.a", "_INBOX.x.", 7, b"A: b\r\n", b"xyz", &mut out);
+        publish([b"s.", b"a"], "_INBOX.x.", 7, b"A: b\r\n", b"xyz", &mut out);
         assert_eq!(out, b"HPUB s.a _INBOX.x.7 18 21\r\nNATS/1.0\r\nA: b\r\n\r\nxyz\r\n");
         assert_eq!(header(b"NATS/1.0\r\nA: b\r\nAB:c\r\n\r\n", "AB"), Some(&b"c"[..]));
         assert_eq!(header(b"NATS/1.0\r\nA: b\r\n\r\n", "B"), None);
