@@ -128,7 +128,7 @@ def logs(page):
     """What a log has drained and lost."""
     row = page.locator('#logs tbody tr').first
     expect(row).to_contain_text('events', timeout=10_000)
-    stats = json.loads(run('log', 'stats', 'sessions', 'events', '--json'))
+    stats = json.loads(run('log', 'stats', 'sessions', '--name', 'events', '--json'))
     cells = row.locator('td').all_inner_texts()
     assert (cells[0], cells[2]) == ('events', f"{stats['lost']:,}"), (cells, stats)
 
@@ -220,7 +220,7 @@ def main():
     for key, value in {'user:ada': 'Ada', 'user:json': '{"a":[1,2]}', 'user:<img src=x onerror=alert(1)>': 'x'}.items():
         run('set', 'sessions', key, value)
     run('set', 'sessions', '--escape', 'bin\\xff', ''.join(f'\\x{byte:02x}' for byte in BINARY))
-    run('log', 'write', 'sessions', 'events', 'a line')
+    run('log', 'write', '--name', 'events', 'sessions', 'a line')
     port = free_port()
     server = serve(port, '--http-write')
     try:
