@@ -244,6 +244,7 @@ def main():
                     page.keyboard.press('Enter')
                     expect(page.locator('#found')).to_contain_text('keys')
                     page.locator('#list button').first.click()
+                    page.evaluate('scrollTo(0, 0)')
                     page.screenshot(path=DOCS / 'dashboard-light.png', clip=CLIP)
                     page.emulate_media(color_scheme='dark')
                     time.sleep(2)
