@@ -36,6 +36,11 @@ fn change(store: &Store, dice: &mut SplitMix64) -> String {
             store.clear().unwrap();
             "clear".into()
         }
+        4 if dice.next() % 8 == 0 => {
+            // More than the feed keeps.
+            (0..400).for_each(|_| _ = store.set(&key, &[b'v'; 4000]).unwrap());
+            format!("set {key} until the feed is overrun")
+        }
         4 => {
             let at = 9_000_000_000_000 + dice.next() % 1000;
             store.touch(&key, Ttl::At(at)).unwrap();
