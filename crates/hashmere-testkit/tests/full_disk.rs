@@ -95,7 +95,7 @@ fn cost(act: impl FnOnce()) -> Duration {
     thread_cpu() - before
 }
 
-/// So many values of 100 bytes are more than the file system has room for.
+/// More values of 100 bytes than the file system has room for.
 const MEETS: u64 = 125_000;
 /// What is measured, behind that.
 const EVICTING: u64 = 50_000;
