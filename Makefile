@@ -74,7 +74,7 @@ test-more: lint lint-more miri test-whole test-release
 # The enumerations and models of which `make test` takes samples.
 test-whole: export HASHMERE_WHOLE = 1
 test-whole: built
-	cargo test $(WHOLE) --quiet --no-fail-fast --lib --test forged --test step
+	cargo test $(WHOLE) --quiet --no-fail-fast --lib --test demo --test forged --test full --test full_disk --test growth --test killed --test step
 
 # What is published, in all languages, with every compiler and sanitizer; `make test` takes builds with assertions.
 test-release:

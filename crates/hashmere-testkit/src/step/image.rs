@@ -30,7 +30,7 @@ impl Image {
         let file: File =
             OpenOptions::new().write(true).create(true).truncate(true).open(path).expect("create a copy of a store");
         for (page, bytes) in self.bytes.chunks(PAGE).enumerate() {
-            if bytes.iter().any(|byte| *byte != 0) {
+            if *bytes != [0; PAGE][..bytes.len()] {
                 file.write_all_at(bytes, (page * PAGE) as u64).expect("write a copy of a store");
             }
         }
