@@ -68,7 +68,7 @@ test-all:
 
 test-more: lint lint-more miri test-whole test-release
 	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- interleaving
-	HASHMERE_BIG=1 HASHMERE_DEATHS=160 cargo test $(WHOLE) --quiet --test sizes --test step
+	HASHMERE_WHOLE=1 HASHMERE_BIG=1 HASHMERE_DEATHS=160 cargo test $(WHOLE) --quiet --test sizes --test step
 	bindings/python/run frameworks
 
 # The enumerations and models of which `make test` takes samples.

@@ -24,11 +24,7 @@ fn killed_and_stopped_behind_single_instructions() {
     let _watchdog = Watchdog::start("step");
     let mut rng = Rng::for_test("step");
     let deaths = std::env::var("HASHMERE_DEATHS").ok().and_then(|n| n.parse().ok());
-    let effort = Effort {
-        deaths: deaths.unwrap_or(if whole() { 40 } else { 6 }),
-        walk: false,
-        stops: if whole() { 2 } else { 1 },
-    };
+    let effort = Effort { deaths: deaths.unwrap_or(if whole() { 40 } else { 12 }), walk: false, stops: 2 };
     let mut broken = 0;
     let program = env!("CARGO_BIN_EXE_hashmere-testkit-step");
     assert!(LONG.iter().all(|long| SCENARIOS.iter().any(|scenario| scenario.name == *long)));

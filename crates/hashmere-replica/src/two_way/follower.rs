@@ -173,8 +173,8 @@ impl Follower {
         self.restores = restores || self.done.is_none() && self.restores;
         self.done = None;
         self.note(None);
-        // Not before: a clear that is met again begins again. Nor later: what is applied now is not to be taken for what
-        // it removed.
+        // Not before: a clear that is met again begins again. Nor later: what is applied now is not to be taken for
+        // what it removed.
         self.side.note();
         self.peer.rewind(None)
     }
@@ -247,8 +247,8 @@ impl Follower {
             if stamp == found.stamp {
                 return self.side.met_again(&name, change, &found);
             }
-            // What the peer wrote and has no more, for it was cleared. It is deleted at both, also where the peer has got
-            // something older since: a stamp that became smaller would let what was passed over here stay there.
+            // What the peer wrote and has no more, for it was cleared. It is deleted at both, also where the peer has
+            // got something older since: a stamp that became smaller would let what was passed over here stay there.
             let is_gone_there = self.copied.is_some()
                 && found.metadata.is_some()
                 && found.stamp.site == change.token.site()

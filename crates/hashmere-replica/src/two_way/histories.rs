@@ -2,8 +2,8 @@
 //! Catches: a stamp that becomes smaller; what is passed over and needed; a delete or a clear that is lost between the
 //! two directions.
 //!
-//! Small steps of both directions and of both writers in every order by chance, for a hundred short histories of each pair of stores. A seed is
-//! printed; `HASHMERE_SEED` begins with another one, `HASHMERE_HISTORIES` runs more pairs.
+//! Small steps of both directions and of both writers in every order by chance, for a hundred short histories of each
+//! pair of stores. A seed is printed; `HASHMERE_SEED` begins with another one, `HASHMERE_HISTORIES` runs more pairs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests: what is not there ends them")]
 

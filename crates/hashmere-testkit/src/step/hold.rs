@@ -18,6 +18,9 @@ const BUSY: Duration = Duration::from_millis(4);
 /// Places that are tried until one is inside a critical section.
 const TRIES: u64 = 300;
 
+/// After so many of them the operation is followed again.
+const FOLLOWED_AGAIN: u64 = 25;
+
 /// What a stop was like.
 #[derive(Debug)]
 pub struct Held {
@@ -35,9 +38,13 @@ pub struct Held {
 /// Which promise is broken.
 pub fn hold(program: &str, scenario: &Scenario, time: Duration, rng: &mut Rng) -> Result<Held, String> {
     let case = of_keys(program, scenario, OTHERS);
-    let (route, length) = case.follow();
+    let (mut route, mut length) = case.follow();
     let path = case.scratch.store("held");
-    for _ in 0..TRIES {
+    for attempt in 1..=TRIES {
+        if attempt % FOLLOWED_AGAIN == 0 {
+            // One that was followed while it did more than usual has its places behind the end of the others.
+            (route, length) = case.follow();
+        }
         case.before.write(&path);
         let live = Options::new().create(false).busy_timeout(BUSY).open(&path).map_err(|error| error.to_string())?;
         let tracee = case.start(&path);
