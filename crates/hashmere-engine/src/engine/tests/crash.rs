@@ -62,7 +62,7 @@ pub(super) struct Effort {
 /// About how many deaths of an operation a sample has, and stores that come late.
 const DEATHS: u64 = 60;
 /// And deaths of a repairer behind each.
-const REPAIRS: u64 = 4;
+const REPAIRS: u64 = 2;
 
 /// The first of `n` cases that are tried, and every how manieth from there on. A seeded fault is hunted everywhere.
 pub(super) fn sample(n: u64) -> (u64, u64) {

@@ -192,7 +192,9 @@ pub(super) fn switching() {
         let trace = victim.probe.recorded();
         let bulks = super::crash::bulks(&trace);
         let inside = |at: &u64| bulks.iter().any(|bulk| bulk.contains(at) && *at > bulk.start + 2);
-        for at in (0..=stores).filter(|at| !inside(at)) {
+        let deaths: Vec<u64> = (0..=stores).filter(|at| !inside(at)).collect();
+        let (start, step) = super::crash::sample(deaths.len() as u64);
+        for at in deaths.into_iter().skip(start as usize).step_by(step as usize) {
             let fixture = Fixture::new(strict(600));
             let (victim, other) = prepare(&fixture);
             victim.probe.die_after(at);

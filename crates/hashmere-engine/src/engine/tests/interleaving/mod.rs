@@ -1,7 +1,7 @@
 //! One client is interrupted before each of its accesses in turn, and another does a whole lot in between.
 //!
 //! Of all interleavings of two clients these are the ones with one interruption: few enough to try every one
-//! (`make test-all` tries ten times as many as `make test`), and most races show in one of them.
+//! (`make test-all` tries twenty times as many as `make test`), and most races show in one of them.
 
 mod checking;
 mod feeding;
@@ -17,6 +17,7 @@ use super::power::seed;
 use crate::engine::reclaim::clean::Policy;
 use crate::error::WriteError;
 use crate::fault;
+use hashmere_mem::scenarios;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -45,7 +46,11 @@ struct Case {
 /// About how many interruptions are tried of each case, evenly spread from one that the seed chooses.
 /// `HASHMERE_INTERRUPTIONS=n` tries another number.
 fn tried() -> u64 {
-    let otherwise = if cfg!(miri) { 4 } else { 200 };
+    let otherwise = match scenarios::whole() {
+        _ if cfg!(miri) => 4,
+        true => 200,
+        false => 100,
+    };
     std::env::var("HASHMERE_INTERRUPTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
 }
 
