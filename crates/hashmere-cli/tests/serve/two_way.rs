@@ -33,8 +33,8 @@ fn replicator(site: &Site, n: usize) -> Process {
     Process(follower(site, n, &[]).spawn().unwrap())
 }
 
-/// Waits until the two, to which nobody writes, are equal and stay so: while something is on its way they may be equal
-/// in passing.
+/// Waits until the two, to which no process writes, are equal and stay so: while something is on its way they may be
+/// equal for a moment.
 #[track_caller]
 pub fn become_equal(stores: [&Store; 2], when: &str) {
     let deadline = Instant::now() + LIMIT;

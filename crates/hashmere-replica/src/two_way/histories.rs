@@ -7,7 +7,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests: what is not there ends them")]
 
-use super::deaths::{die_at, Folder};
+use super::death::die_at;
+use super::deaths::Folder;
 use super::follower::Follower;
 use hashmere::{Key, Store, Ttl};
 use hashmere_os::random::SplitMix64;

@@ -3,6 +3,8 @@
 //! `docs/internals/replicas.md` has the rules and what they promise.
 
 #[cfg(test)]
+mod death;
+#[cfg(test)]
 mod deaths;
 mod entry;
 mod follower;

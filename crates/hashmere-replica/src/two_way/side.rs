@@ -299,7 +299,7 @@ impl Side {
     #[inline]
     fn may_be_killed(&self) -> Result<(), ReplicaError> {
         #[cfg(test)]
-        super::deaths::die_here(&self.store)?;
+        super::death::die_here(&self.store)?;
         Ok(())
     }
 

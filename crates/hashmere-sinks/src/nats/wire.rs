@@ -159,8 +159,8 @@ impl Client {
 }
 
 impl Reply {
-    /// Takes what a line says, `MSG subject sid [reply] len` or `HMSG subject sid [reply] header-len len`; lengths of the
-    /// headers and of all. `None`: it is no such line.
+    /// Takes what a line says, `MSG subject sid [reply] len` or `HMSG subject sid [reply] header-len len`; lengths of
+    /// the headers and of all. `None`: it is no such line.
     fn begin(&mut self, line: &[u8], inbox: &[u8]) -> Option<(usize, usize)> {
         self.headers.clear();
         self.payload.clear();

@@ -18,7 +18,7 @@ const BUSY: Duration = Duration::from_millis(4);
 /// Places that are tried until one is inside a critical section.
 const TRIES: u64 = 300;
 
-/// After so many of them the operation is followed again.
+/// After this number of them the operation is followed again.
 const FOLLOWED_AGAIN: u64 = 25;
 
 /// What a stop was like.
