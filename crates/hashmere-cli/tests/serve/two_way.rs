@@ -11,7 +11,7 @@ use hashmere::{Options, Store};
 use hashmere_replica::{status, ReplicaPhase};
 use hashmere_testkit::procs::LIMIT;
 use hashmere_testkit::{assert_clean, rng::Rng};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The stores, and the sockets of their servers.
@@ -25,7 +25,8 @@ fn server(site: &Site, n: usize) -> Server {
 fn follower(site: &Site, n: usize, arguments: &[&str]) -> Command {
     let peer = format!("unix:{}", site.path(SOCKETS[1 - n]).display());
     let mut command = site.follow(&[&peer, NAMES[n], "--two-way", "-q"]);
-    command.args(arguments).stderr(Stdio::null());
+    // What it has to say, if it ends by itself.
+    command.args(arguments);
     command
 }
 
