@@ -92,6 +92,27 @@ fn what_was_applied_has_its_stamp_in_the_feed() {
     assert_eq!(read.stamp, stamp, "behind that");
 }
 
+/// An event that comes while there is none has its stamp too.
+#[test]
+fn an_event_that_comes_while_it_is_looked_for_has_its_stamp() {
+    let folder = Folder::new("moment");
+    let store = folder.store("a.mere");
+    let mut feed = StampedFeed::open(&store, FeedStart::Now).unwrap();
+    let (go, wait) = std::sync::mpsc::sync_channel::<()>(0);
+    let writer = std::thread::spawn(move || wait.iter().for_each(|()| _ = store.set("k", b"v").unwrap()));
+    for _ in 0..2000 {
+        go.send(()).unwrap();
+        let stamped = loop {
+            if let Some(stamped) = feed.next_within(Duration::ZERO).unwrap() {
+                break stamped;
+            }
+        };
+        assert_ne!(stamped.stamp, Stamp::default());
+    }
+    drop(go);
+    writer.join().unwrap();
+}
+
 /// A sidecar that cannot be opened is not the same as none: no event is given without its stamp, and none is passed
 /// over.
 #[test]

@@ -71,7 +71,9 @@ impl StampedFeed {
                         Some(Event::Read(change) | Event::Change(change)) => {
                             stamp_of(&mut self.sidecar, self.site, change)?
                         }
-                        _ => Stamp::default(),
+                        Some(_) => Stamp::default(),
+                        // What comes from now on has not been looked at.
+                        None => return Ok(None),
                     };
                     match self.feed.next_within(Duration::ZERO).at(&self.store)? {
                         Some(Event::Synced { token }) => self.end = Some(End { token, deletes: None }),
