@@ -16,7 +16,7 @@ endif
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     format, unit, promise, bindings, two at a time; 18 minutes from a fresh clone on two processors'
+	@echo 'make test     format, unit, promise, bindings, two at a time; 13 minutes from a fresh clone on two processors'
 	@echo 'make test-all the same, lint, Miri, enumerations in full, the release builds of all languages with every compiler and sanitizer'
 	@echo 'make lint     format, clippy, types and stubs of Python; make lint-more: links of the documentation, the fuzz targets'
 	@echo 'make unit     unit tests, crash enumeration, models, examples of the documentation'
