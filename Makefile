@@ -71,10 +71,14 @@ test-more: lint lint-more miri test-whole test-release
 	HASHMERE_WHOLE=1 HASHMERE_BIG=1 HASHMERE_DEATHS=160 cargo test $(WHOLE) --quiet --test sizes --test step
 	bindings/python/run frameworks
 
-# The enumerations and models of which `make test` takes samples.
+# All of what `make test` takes samples of: enumerations, models, tests that could go on forever.
 test-whole: export HASHMERE_WHOLE = 1
+test-whole: export RUST_TEST_THREADS ?= 4
 test-whole: built
-	cargo test $(WHOLE) --quiet --no-fail-fast --lib --test demo --test forged --test full --test full_disk --test growth --test killed --test step
+	@scripts/setup clients
+	@scripts/setup feed
+	@scripts/setup http
+	cargo test $(WHOLE) --quiet --no-fail-fast --lib --test '*'
 
 # What is published, in all languages, with every compiler and sanitizer; `make test` takes builds with assertions.
 test-release:

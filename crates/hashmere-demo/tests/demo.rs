@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use hashmere::{Cursor, Filter, Options};
-use hashmere_testkit::limits::whole;
+use hashmere_testkit::limits::times;
 use hashmere_testkit::scratch::Scratch;
 use std::process::{Command, Output};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -53,7 +53,7 @@ fn demo_agrees_whatever_is_killed_when() {
     texts(&s);
     let base = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     let (mut interrupted, mut round) = (0, 0);
-    let rounds = if whole() { 20 } else { 8 };
+    let rounds = times(20);
     while round < rounds || interrupted == 0 {
         assert!(round < 400, "no kill fell within a chunk");
         let seed = (base + round).to_string();

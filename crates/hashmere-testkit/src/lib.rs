@@ -4,8 +4,8 @@
 //! The tests are in `tests/`, one file per promise. A test that needs another process starts
 //! [`worker!`](crate::worker), whose parts are in [`roles`].
 //!
-//! `HASHMERE_SEED` replays a run (each test prints the seed that it used), `HASHMERE_QUICK=1` leaves the longest
-//! tests out, `HASHMERE_BIG=1` wants those that need several gigabytes.
+//! `HASHMERE_SEED` replays a run (each test prints the seed that it used), `HASHMERE_QUICK=1` makes the
+//! longest tests shorter, `HASHMERE_BIG=1` wants those that need several gigabytes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -31,7 +31,7 @@ pub fn queued_ns() -> u64 {
     text.split_whitespace().nth(1).and_then(|queued| queued.parse().ok()).unwrap_or(0)
 }
 
-/// Whether the longest tests are to be left out.
+/// Whether tests that could go on forever are to be shorter still than a sample.
 pub fn quick() -> bool {
     std::env::var_os("HASHMERE_QUICK").is_some()
 }
@@ -39,6 +39,24 @@ pub fn quick() -> bool {
 /// Whether enumerations try every case: `HASHMERE_WHOLE=1`, or a seeded fault is on.
 pub fn whole() -> bool {
     ["HASHMERE_WHOLE", "HASHMERE_FAULT"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// How often a test that could go on forever does what it does: `all` times with [`whole`], otherwise a third of it.
+pub fn times(all: u64) -> u64 {
+    all.div_ceil(u64::from(divisor()))
+}
+
+/// How long such a test goes on: for `all` of the time with [`whole`], otherwise for a third of it.
+pub fn lasting(all: Duration) -> Duration {
+    all / divisor()
+}
+
+fn divisor() -> u32 {
+    match (quick(), whole()) {
+        (true, _) => 5,
+        (_, true) => 1,
+        _ => 3,
+    }
 }
 
 /// Of the cases of an enumeration those that are tried: all with [`whole`], otherwise every `of`th, from one that the

@@ -8,7 +8,7 @@ use hashmere::{Options, Store, WriteError};
 use hashmere_engine::StoreHandle;
 use hashmere_queue::{Atomic, Atomics, QueueError};
 use hashmere_testkit::forked::{fork, wait};
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{times, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -63,7 +63,7 @@ fn counts_are_exact_over_deaths() {
         (worker, rng.below(3000))
     };
     let survivors = [start().0, start().0];
-    let deaths = if quick() { 15 } else { 60 };
+    let deaths = times(60);
     for _ in 0..deaths {
         let (victim, after) = start();
         std::thread::sleep(Duration::from_micros(after));
@@ -93,7 +93,7 @@ fn a_waiter_is_woken_from_another_process() {
     let path = store.path().display();
     let mut waiters = [(); 2].map(|()| Worker::start(worker!(), "atomic-waiter", &[&path, &"set", &"word"]));
     waiters.iter_mut().for_each(|waiter| waiter.expect("ready"));
-    for round in 1..=if quick() { 50 } else { 300 } {
+    for round in 1..=times(300) {
         word.fetch_add(1).unwrap();
         waiters.iter_mut().for_each(|waiter| waiter.expect(&format!("saw {round}")));
     }

@@ -4,6 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, BackupError, Key, Mode, OpenError, Options, Store, Ttl, WriteError};
+use hashmere_testkit::limits::lasting;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::roles::backup::{key, number};
 use hashmere_testkit::scratch::Scratch;
@@ -57,7 +58,7 @@ fn beside_writers(name: &str, options: Options, seconds: u64) {
         start("echo", &[&"one", &"echo"]),
         start("sequence", &[&"b", &KEYS]),
     ];
-    let (mut before, mut made, end) = (0, 0, Instant::now() + Duration::from_secs(seconds));
+    let (mut before, mut made, end) = (0, 0, Instant::now() + lasting(Duration::from_secs(seconds)));
     while Instant::now() < end || made < 3 {
         let file = scratch.path().join(format!("copy{made}"));
         store.set(b"acknowledged", made.to_string().as_bytes()).unwrap();

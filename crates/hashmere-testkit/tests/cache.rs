@@ -5,7 +5,7 @@
 
 use hashmere::{Attributes, Mode, Options, Store, Ttl};
 use hashmere_testkit::files::{allocated, apparent};
-use hashmere_testkit::limits::Watchdog;
+use hashmere_testkit::limits::{lasting, times, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -265,7 +265,7 @@ fn several_processes_evict() {
     workers.iter_mut().for_each(|worker| worker.expect("ready"));
     let begin = std::time::Instant::now();
     let mut seen = 0;
-    while begin.elapsed() < Duration::from_secs(2) || seen <= 1000 {
+    while begin.elapsed() < lasting(Duration::from_secs(2)) || seen <= 1000 {
         for number in 0..1500 {
             if let Some(value) = store.get(&payload::key(number)).unwrap() {
                 let tag = payload::decode(&value).unwrap();
@@ -323,7 +323,7 @@ fn never_full() {
     let _watchdog = Watchdog::start("cache-never-full");
     let scratch = Scratch::new("cache-never-full");
     // Keys that are nearly all there is: the index takes more than half of the file, in pieces.
-    for round in 0..60 {
+    for round in 0..times(60) {
         fill_at_random(&scratch.store(&format!("keys-{round}")), 64, 10, 1 + 7 * (round / 2 % 2), round);
     }
     for (segments, longest) in [(64, 1000), (64, 12_000), (24, 500), (12, 200)] {

@@ -5,7 +5,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Counter, Options, Store, WriteError};
-use hashmere_testkit::limits::{now_ns, queued_ns, quick, wait_until, Watchdog};
+use hashmere_testkit::limits::{now_ns, queued_ns, times, wait_until, Watchdog};
 use hashmere_testkit::procs::{namespaces_allowed, Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -23,14 +23,6 @@ static THREADS_OF_THE_PROCESS: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     THREADS_OF_THE_PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn rounds(full: u64) -> u64 {
-    if quick() {
-        full / 5
-    } else {
-        full
-    }
 }
 
 /// Whatever a process left, each key can be written at once. That this process waited for a processor is not counted;
@@ -57,7 +49,7 @@ fn deaths_in_another_pid_namespace() {
     let arguments: [&dyn ToString; 3] = [&store.path().display(), &KEYS, &"incr"];
     let mut survivor = Worker::start_in_namespace(worker!(), "hammer", &arguments);
     survivor.expect("ready");
-    let rounds = rounds(40);
+    let rounds = times(40);
     for round in 0..rounds {
         let mut victim = Worker::start_in_namespace(worker!(), "hammer", &arguments);
         victim.expect("ready");
@@ -113,7 +105,7 @@ fn an_idle_child_does_not_keep_its_dead_parent_alive() {
     let mut rng = Rng::for_test("clients-idle");
     let scratch = Scratch::new("clients-idle");
     let store = tiny().open(scratch.store("idle")).unwrap();
-    for round in 0..rounds(60) {
+    for round in 0..times(60) {
         let mut parent = Worker::start(worker!(), "fork", &[&store.path().display(), &"idle"]);
         let child: i32 = parent.hear(LIMIT).parse().unwrap();
         std::thread::sleep(Duration::from_micros(rng.below(3000)));
@@ -130,7 +122,7 @@ fn a_process_that_becomes_another_program_has_left() {
     let _watchdog = Watchdog::start("clients-exec");
     let scratch = Scratch::new("clients-exec");
     let store = tiny().open(scratch.store("exec")).unwrap();
-    for round in 0..rounds(60) {
+    for round in 0..times(60) {
         let worker = Worker::start(worker!(), "fork", &[&store.path().display(), &"exec"]);
         let name = || std::fs::read_to_string(format!("/proc/{}/comm", worker.pid())).unwrap_or_default();
         wait_until("it is another program", LIMIT, || name() == "sleep\n");
@@ -330,7 +322,7 @@ fn as_many_threads_as_one_likes_count_exactly() {
 /// `HASHMERE_OPENS=100000` for as many.
 #[test]
 fn many_short_lived_processes_leave_nothing() {
-    let opens: u64 = std::env::var("HASHMERE_OPENS").map_or(rounds(600), |text| text.parse().unwrap());
+    let opens: u64 = std::env::var("HASHMERE_OPENS").map_or(times(600), |text| text.parse().unwrap());
     let _watchdog = Watchdog::start("clients-passers");
     let mut rng = Rng::for_test("clients-passers");
     let scratch = Scratch::new("clients-passers");

@@ -3,7 +3,7 @@
 //! Catches: two creators with a file each, an opener that finds a half-made file.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{times, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::worker;
@@ -25,20 +25,12 @@ fn race(openers: &mut [Worker], how: &str, path: &str) -> u64 {
     openers.iter_mut().map(&mut won).sum()
 }
 
-fn rounds() -> u64 {
-    if quick() {
-        100
-    } else {
-        1000
-    }
-}
-
 #[test]
 fn created_once_and_seen_by_all() {
     let _watchdog = Watchdog::start("first-shared");
     let scratch = Scratch::new("first-shared");
     let mut openers = openers();
-    for round in 0..rounds() {
+    for round in 0..times(1000) {
         let path = scratch.store(&format!("new-{round}"));
         assert_eq!(race(&mut openers, "shared", path.to_str().unwrap()), 1, "round {round}: creators");
         for opener in &mut openers {
@@ -56,7 +48,7 @@ fn exclusive_has_one_winner() {
     let _watchdog = Watchdog::start("first-exclusive");
     let scratch = Scratch::new("first-exclusive");
     let mut openers = openers();
-    for round in 0..rounds() / 4 {
+    for round in 0..times(1000) / 4 {
         let path = scratch.store(&format!("new-{round}"));
         assert_eq!(race(&mut openers, "exclusive", path.to_str().unwrap()), 1, "round {round}: winners");
         std::fs::remove_file(&path).unwrap();

@@ -6,7 +6,7 @@
 
 use hashmere::{Attributes, Mode, OpenError, Options, Store, WriteError};
 use hashmere_testkit::files::{allocated, apparent, SmallDisk};
-use hashmere_testkit::limits::{whole, Watchdog};
+use hashmere_testkit::limits::{times, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -40,7 +40,7 @@ fn full_again_and_again() {
     let path = scratch.store("full");
     let store = small().max_bytes(MAX).open(&path).unwrap();
     let mut first_count = 0;
-    for cycle in 0..if whole() { 30 } else { 15 } {
+    for cycle in 0..times(30) as usize {
         let len = [100, 1000, 30][cycle % 3];
         let count = fill(&store, 0, len);
         assert_there(&store, 0..count, len);
@@ -110,7 +110,7 @@ fn a_nearly_full_store_can_be_written_for_ever() {
     let count = fill(&store, 0, 100);
     let left = count * 8 / 10;
     (left..count).for_each(|number| assert!(store.delete(&payload::key(number)).unwrap()));
-    for round in 0..if whole() { 50_000 } else { 20_000 } {
+    for round in 0..times(50_000) {
         let number = rng.below(left);
         let result = store.set(&payload::key(number), &payload::encode_len(number, 100));
         assert!(result.is_ok(), "round {round}: {result:?} at 80 % of {count} records");
@@ -244,7 +244,7 @@ fn deletes_make_room_on_a_full_file_system() {
         std::fs::write(&filler, vec![1; 16 << 20]).unwrap_err();
         let before = allocated(&path);
         (3000..4000).for_each(|number| assert!(store.delete(&payload::key(number)).unwrap()));
-        for round in 0..if whole() { 30_000 } else { 10_000 } {
+        for round in 0..times(30_000) {
             let number = rng.below(3000);
             let result = store.set(&payload::key(number), &payload::encode_len(number, 300));
             assert!(result.is_ok(), "round {round}, segments of {segment_bytes}: {result:?}");

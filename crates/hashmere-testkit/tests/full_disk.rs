@@ -7,7 +7,7 @@
 use hashmere::{Attributes, Mode, Options, Store, WriteError};
 use hashmere_engine::StoreHandle;
 use hashmere_testkit::files::{allocated, SmallDisk};
-use hashmere_testkit::limits::{thread_cpu, whole, Watchdog};
+use hashmere_testkit::limits::{thread_cpu, times, Watchdog};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{assert_clean, assert_there, payload};
@@ -57,7 +57,7 @@ fn failed_large_requests_leave_room(path: &Path) {
     (0..keys).for_each(|number| set(&store, number, 1000).unwrap());
     for round in 0..12 {
         refuse_large(&store, path, round);
-        for write in 0..if whole() { 10_000 } else { 3000 } {
+        for write in 0..times(10_000) {
             let done = set(&store, rng.below(keys), 1000);
             assert!(done.is_ok(), "round {round}, write {write}: {done:?}");
         }

@@ -5,7 +5,7 @@
 
 use hashmere::{Options, Store};
 use hashmere_testkit::files::{allocated, apparent};
-use hashmere_testkit::limits::{whole, Watchdog};
+use hashmere_testkit::limits::{times, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -42,7 +42,7 @@ fn from_a_few_kilobytes_with_every_key_readable_all_the_time() {
 fn in_the_default_geometry() {
     let _watchdog = Watchdog::start("growth-default");
     let scratch = Scratch::new("growth-default");
-    let count = if whole() { 300_000 } else { 100_000 };
+    let count = times(300_000);
     put_and_get(&Options::new().open(scratch.store("grown")).unwrap(), count);
 }
 
@@ -108,7 +108,7 @@ fn endless_overwriting_is_bounded() {
             allocated(store.path())
         };
         let early = write(30_000);
-        let more = if whole() { 300_000 } else { 100_000 };
+        let more = times(300_000);
         let late = write(more);
         println!("{name}: {early} bytes after 30,000 writes, {late} after {more} more");
         let live = 2000 * 400;

@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Mode, Options};
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{times, Watchdog};
 use hashmere_testkit::oracle::{Driver, Plan};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -41,7 +41,7 @@ fn be_quiet_while_reducing() {
 fn hold(name: &'static str, cache: bool, options: Options) {
     let _watchdog = Watchdog::start(name);
     let scratch = Scratch::new(name);
-    let cases = if quick() { 20 } else { 150 };
+    let cases = times(150) as u32;
     let config = Config { cases, max_shrink_iters: 3000, failure_persistence: None, ..Config::default() };
     let seed = Rng::for_test(name).bytes(32);
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));

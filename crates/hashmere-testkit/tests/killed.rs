@@ -5,7 +5,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, WriteError};
-use hashmere_testkit::limits::{quick, whole, Watchdog};
+use hashmere_testkit::limits::{lasting, times, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -20,11 +20,7 @@ fn run(name: &'static str, options: &Options, time: Duration) {
 }
 
 fn seconds() -> Duration {
-    Duration::from_secs(match (quick(), whole()) {
-        (true, _) => 2,
-        (_, true) => 10,
-        _ => 5,
-    })
+    lasting(Duration::from_secs(10))
 }
 
 #[test]
@@ -112,11 +108,7 @@ fn killed_inside_a_critical_section() {
     let scratch = Scratch::new("killed-inside");
     let store = tiny().busy_timeout(Duration::from_millis(2)).open(scratch.store("inside")).unwrap();
     let path = store.path().display();
-    let rounds = match (quick(), whole()) {
-        (true, _) => 40,
-        (_, true) => 400,
-        _ => 120,
-    };
+    let rounds = times(400);
     let (mut inside, mut round) = (0, 0);
     // On a busy machine more of them are stopped where no writer notices: then there are more rounds.
     while round < rounds || inside * 4 < rounds {

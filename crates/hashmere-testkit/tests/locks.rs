@@ -7,7 +7,7 @@
 use hashmere::{Options, Store};
 use hashmere_queue::{QueueError, RwLock, RwLockMode, Semaphore};
 use hashmere_testkit::forked::{fork, wait};
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{times, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -51,7 +51,7 @@ fn a_readers_writer_lock_over_deaths() {
         (worker, rng.below(5000))
     };
     let survivors = [start().0, start().0];
-    for _ in 0..if quick() { 15 } else { 60 } {
+    for _ in 0..times(60) {
         let (victim, after) = start();
         std::thread::sleep(Duration::from_micros(after));
         victim.kill();
@@ -241,7 +241,7 @@ fn a_semaphore_over_deaths() {
         worker
     };
     let mut survivor = start();
-    for _ in 0..if quick() { 15 } else { 60 } {
+    for _ in 0..times(60) {
         let victims = [start(), start()];
         std::thread::sleep(Duration::from_micros(rng.below(5000)));
         for victim in victims {

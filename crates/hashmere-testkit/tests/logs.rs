@@ -6,7 +6,7 @@
 use hashmere::Store;
 use hashmere_log::{Format, Level, Log, LogError, LogFile, LogOptions, OnFull, OnNoDrainer, OnTooLong, Since, Sink};
 use hashmere_mem::Mem;
-use hashmere_testkit::limits::{quick, wait_until, Watchdog};
+use hashmere_testkit::limits::{lasting, wait_until, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::roles::log::{acknowledged, OPTIONS};
@@ -41,7 +41,7 @@ fn by_index(text: &str) -> BTreeMap<u64, Vec<u64>> {
 /// Kills loggers and drainers at random moments for a while; then everything that was acknowledged is in what came out,
 /// once.
 fn storm(name: &'static str, out: &Path, take: impl FnOnce() -> String) {
-    let time = Duration::from_millis(if quick() { 1500 } else { 4000 });
+    let time = lasting(Duration::from_secs(4));
     let _watchdog = Watchdog::start(name);
     let scratch = Scratch::new(name);
     let mut rng = Rng::for_test(name);

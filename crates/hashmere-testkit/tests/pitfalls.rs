@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Change, Counter, Expected, Key, Options, Store, Update, WriteError};
-use hashmere_testkit::limits::{queued_ns, Watchdog};
+use hashmere_testkit::limits::{lasting, queued_ns, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -74,7 +74,7 @@ fn a_reader_that_sleeps_is_not_fooled_by_reuse() {
     reader.expect("ready");
     let begin = Instant::now();
     // On a busy machine until places were reused.
-    while begin.elapsed() < Duration::from_secs(3) || store.stats().recycle_epoch <= 100 {
+    while begin.elapsed() < lasting(Duration::from_secs(3)) || store.stats().recycle_epoch <= 100 {
         std::thread::sleep(Duration::from_micros(rng.below(300)));
         reader.stop();
         // Long enough for the writer to go round the whole file.
@@ -124,7 +124,7 @@ fn no_write_shows_a_gap() {
     });
     let begin = Instant::now();
     let mut reads = 0;
-    while begin.elapsed() < Duration::from_secs(3) {
+    while begin.elapsed() < lasting(Duration::from_secs(3)) {
         assert!(store.get(b"v").unwrap().is_some(), "a gap after {reads} reads");
         assert!(store.contains_key(b"n").unwrap(), "a gap in a counter after {reads} reads");
         assert!(store.view(b"v").unwrap().is_some(), "a gap in a view after {reads} reads");

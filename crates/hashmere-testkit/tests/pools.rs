@@ -6,7 +6,7 @@
 use hashmere::{Options, Store};
 use hashmere_queue::{Endpoint, Kind, Pool, PoolOptions, QueueError, QueueOptions};
 use hashmere_testkit::assert_clean;
-use hashmere_testkit::limits::{quick, thread_cpu, Watchdog};
+use hashmere_testkit::limits::{lasting, thread_cpu, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -120,7 +120,7 @@ fn a_clear_leaves_pools_as_they_are() {
 
 #[test]
 fn pools_come_and_go_beside_keys_in_use() {
-    let time = Duration::from_millis(if quick() { 1500 } else { 5000 });
+    let time = lasting(Duration::from_secs(5));
     let _watchdog = Watchdog::start("pools");
     let scratch = Scratch::new("pools");
     let mut rng = Rng::for_test("pools");

@@ -6,7 +6,7 @@
 use hashmere::{Options, Store};
 use hashmere_queue::{Endpoint, Kind, OnDeath, Pool, PoolOptions, QueueError, QueueOptions};
 use hashmere_testkit::forked::{fork, wait};
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{lasting, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -55,7 +55,7 @@ fn assert_conserved(pool: &Pool) {
 }
 
 fn storm(name: &'static str, on_death: OnDeath, kind: Kind) {
-    let time = Duration::from_millis(if quick() { 2500 } else { 8000 });
+    let time = lasting(Duration::from_secs(8));
     let _watchdog = Watchdog::start(name);
     let scratch = Scratch::new(name);
     let mut rng = Rng::for_test(name);

@@ -6,7 +6,7 @@
 use hashmere::{
     Attributes, Change, Counter, Cursor, Expected, Filter, OpenError, Options, Store, Ttl, Update, WriteError,
 };
-use hashmere_testkit::limits::Watchdog;
+use hashmere_testkit::limits::{lasting, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
@@ -142,7 +142,7 @@ fn reads_are_right_while_another_process_writes() {
     let store = Options::new().read_only().open(&path).unwrap();
     let begin = Instant::now();
     let mut reads = 0u64;
-    while begin.elapsed() < Duration::from_secs(2) {
+    while begin.elapsed() < lasting(Duration::from_secs(2)) {
         for number in 0..40 {
             let value = store.get(&payload::key(number)).unwrap().expect("never deleted");
             assert_eq!(payload::decode(&value).unwrap() & 0xffff, number, "the value of another key");

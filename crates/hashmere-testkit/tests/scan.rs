@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Counter, Cursor, Filter, Key, Options, ReadError, Store, Update};
-use hashmere_testkit::limits::{thread_cpu, Watchdog};
+use hashmere_testkit::limits::{lasting, thread_cpu, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -84,7 +84,7 @@ fn while_another_process_inserts_and_deletes() {
     });
     let begin = Instant::now();
     let mut scans = 0;
-    while begin.elapsed() < Duration::from_secs(4) {
+    while begin.elapsed() < lasting(Duration::from_secs(4)) {
         let seen: Vec<Vec<u8>> = store
             .iter()
             .map(|pair| {

@@ -7,7 +7,7 @@
 //! each operation.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere_testkit::limits::{sampled, whole, Watchdog};
+use hashmere_testkit::limits::{sampled, times, Watchdog};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::step::{hold, is_allowed, run, run_queue, Counts, Effort, HELD, QUEUE_SCENARIOS, SCENARIOS};
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn killed_and_stopped_behind_single_instructions() {
     let _watchdog = Watchdog::start("step");
     let mut rng = Rng::for_test("step");
     let deaths = std::env::var("HASHMERE_DEATHS").ok().and_then(|n| n.parse().ok());
-    let effort = Effort { deaths: deaths.unwrap_or(if whole() { 40 } else { 12 }), walk: false, stops: 2 };
+    let effort = Effort { deaths: deaths.unwrap_or_else(|| times(40) as _), walk: false, stops: 2 };
     let mut broken = 0;
     let program = env!("CARGO_BIN_EXE_hashmere-testkit-step");
     assert!(LONG.iter().all(|long| SCENARIOS.iter().any(|scenario| scenario.name == *long)));
@@ -41,7 +41,7 @@ fn killed_and_stopped_behind_single_instructions() {
     assert_eq!(broken, 0, "see above");
 }
 
-/// `make hold` does the same for a minute each.
+/// Half of them, unless `HASHMERE_WHOLE` is set. `make hold` does the same for a minute each.
 #[test]
 fn stopped_inside_critical_sections() {
     if !is_allowed() {
@@ -49,7 +49,8 @@ fn stopped_inside_critical_sections() {
     }
     let _watchdog = Watchdog::start("hold");
     let mut rng = Rng::for_test("hold");
-    for scenario in &SCENARIOS[..HELD] {
+    let mut is_chosen = sampled(2);
+    for scenario in SCENARIOS[..HELD].iter().filter(|_| is_chosen()) {
         let held = hold(env!("CARGO_BIN_EXE_hashmere-testkit-step"), scenario, Duration::from_millis(50), &mut rng);
         println!("{}: {:?}", scenario.name, held.unwrap_or_else(|broken| panic!("{}: {broken}", scenario.name)));
     }

@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Counter, Options, Store, WriteBatch, WriteError};
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{times, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -45,21 +45,13 @@ fn assert_names(error: &WriteError, worker: &Worker) {
     assert!(!holder.is_empty() && error.to_string().contains(&pid.to_string()), "{error}");
 }
 
-fn rounds(full: u64) -> u64 {
-    if quick() {
-        full / 5
-    } else {
-        full
-    }
-}
-
 #[test]
 fn readers_go_on_and_writers_are_told_who_it_is() {
     let mut stage = stage("stopped-readers");
     let store = &stage.store;
     let worker = hammer(store.path(), "grow");
     let mut refused = 0;
-    for round in 0..rounds(300) {
+    for round in 0..times(300) {
         std::thread::sleep(Duration::from_micros(stage.rng.below(1500)));
         worker.stop();
         let start = Instant::now();
@@ -104,8 +96,8 @@ fn increments_are_exact_across_stops() {
     let mut added = [0; KEYS as usize];
     let (mut refused, mut round) = (0, 0);
     // On a busy machine the worker may not be run between two stops: then there are more of them.
-    while round < rounds(300) || refused == 0 {
-        assert!(round < 100 * rounds(300), "it was never stopped in a critical section: this run has shown nothing");
+    while round < times(300) || refused == 0 {
+        assert!(round < 100 * times(300), "it was never stopped in a critical section: this run has shown nothing");
         round += 1;
         std::thread::sleep(Duration::from_micros(stage.rng.below(800)));
         worker.stop();
@@ -148,7 +140,7 @@ fn writers_of_other_keys_go_on() {
     }
     let worker = hammer(&path, "incr");
     let mut worst = 0;
-    for _ in 0..rounds(40) {
+    for _ in 0..times(40) {
         std::thread::sleep(Duration::from_micros(stage.rng.below(800)));
         worker.stop();
         let keys = (0..200).map(|_| 1000 + stage.rng.below(5000));
@@ -166,7 +158,7 @@ fn writers_of_other_keys_go_on() {
 fn stopped_then_killed_is_taken_over() {
     let mut stage = stage("stopped-killed");
     let path = stage.store.path().to_owned();
-    for round in 0..rounds(40) {
+    for round in 0..times(40) {
         let worker = hammer(&path, "grow");
         std::thread::sleep(Duration::from_micros(stage.rng.below(800)));
         worker.stop();
@@ -189,7 +181,7 @@ fn a_stopped_split_shows_every_key_once() {
     let mut stage = stage("stopped-split");
     let store = &stage.store;
     let worker = Worker::start(worker!(), "hammer", &[&store.path().display(), &2000, &"refill"]);
-    for _ in 0..rounds(400) {
+    for _ in 0..times(400) {
         std::thread::sleep(Duration::from_micros(stage.rng.below(2000)));
         worker.stop();
         let mut seen: Vec<Vec<u8>> = store.keys().collect::<Result<_, _>>().unwrap();
@@ -221,7 +213,7 @@ fn new_keys_without_end_beside_one_stopped_inside_a_write() {
     let watchdog = Watchdog::start("stopped-growth");
     let mut rng = Rng::for_test("stopped-growth");
     let mut hits = 0;
-    let wanted = rounds(10);
+    let wanted = times(10);
     for _ in 0..100 * wanted {
         let scratch = Scratch::new("stopped-growth");
         let patient = Options::new().open(scratch.store("growth")).unwrap();

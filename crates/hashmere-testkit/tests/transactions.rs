@@ -5,7 +5,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, BatchResult, Condition, Counter, Store, Ttl, Update, Version, WriteBatch, WriteError};
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{lasting, times, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::roles::bank::{account, balance, transfer};
@@ -300,7 +300,7 @@ fn storm(name: &'static str, options: &hashmere::Options) {
     let mut workers = [start(1), start(2), start(3)];
     workers.iter_mut().for_each(|worker| worker.expect("ready"));
     let (mut sums, mut stopped_at) = (0, None);
-    let rounds = if quick() { 40 } else { 150 };
+    let rounds = times(150);
     for round in 0..rounds {
         std::thread::sleep(Duration::from_micros(rng.below(3000)));
         let at = rng.below(3) as usize;
@@ -356,7 +356,7 @@ fn histories_of_several_keys_have_an_order() {
     const THREADS: u64 = 4;
     let scratch = Scratch::new("transactions-histories");
     let store = open(&scratch);
-    let end = Instant::now() + Duration::from_millis(if quick() { 300 } else { 1500 });
+    let end = Instant::now() + lasting(Duration::from_millis(1500));
     let made: Vec<Made> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {

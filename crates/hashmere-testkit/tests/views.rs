@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::Options;
-use hashmere_testkit::limits::Watchdog;
+use hashmere_testkit::limits::{lasting, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -114,7 +114,7 @@ fn intact_while_other_processes_write() {
     let (mut views, mut zero_copy) = (0u64, 0u64);
     // A key that is overwritten keeps its id.
     let ids: Vec<_> = (0..20).map(|number| store.id_of(&payload::key(number)).unwrap().unwrap()).collect();
-    while begin.elapsed() < Duration::from_secs(3) {
+    while begin.elapsed() < lasting(Duration::from_secs(3)) {
         let view = |number: usize| match number % 3 {
             0 => store.view(&payload::key(number as u64)),
             1 => store.view(ids[number].uid()),

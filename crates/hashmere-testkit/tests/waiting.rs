@@ -6,7 +6,7 @@
 use hashmere::{Options, Store, WaitAnyOutcome, WaitOutcome, WriteError};
 use hashmere_queue::{once, once_holder, Barrier, Mutex, QueueError};
 use hashmere_testkit::forked::{fork, wait};
-use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::limits::{times, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -84,7 +84,7 @@ fn a_mutex_is_free_after_the_death_of_its_holder() {
         worker
     };
     let mut survivor = start();
-    for _ in 0..if quick() { 15 } else { 60 } {
+    for _ in 0..times(60) {
         let victim = start();
         std::thread::sleep(Duration::from_micros(rng.below(5000)));
         victim.kill();

@@ -4,14 +4,16 @@
 
 use crate::child::{self, EVENT_LOOP};
 use crate::support::{start, Client, Scratch, Server, PATIENCE};
+use hashmere_testkit::limits::whole;
 use hashmere_testkit::rng::{run_seed, Rng};
 use std::io::Write;
 use std::net::Shutdown;
 use std::process::{Command, Stdio};
 
 /// What runs by the other way, too: everything that depends on how bytes come and go.
-const IMPORTANT: &[&str] =
-    &["exact::", "hostile::", "tls::", "resp_pubsub::", "http::streams::", "killed::", "feed::", "all_protocols::"];
+const IMPORTANT: &[&str] = &["exact::", "tls::", "resp_pubsub::", "http::streams::", "killed::", "all_protocols::"];
+/// Those that take longest run so with `HASHMERE_WHOLE` only.
+const LONG: &[&str] = &["hostile::", "feed::"];
 
 fn event_loop(server: &Server) -> String {
     let stats = server.connect().ask("stats settings\r\n");
@@ -37,8 +39,11 @@ fn the_important_tests_by_the_other_way() {
     let now = event_loop(&start(&[]));
     let other = if now == "epoll" { "auto" } else { "epoll" };
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let tests = command.args(IMPORTANT).args(["--test-threads", "4"]).env(EVENT_LOOP, other).stdin(Stdio::null());
-    let done = tests.output().unwrap();
+    command.args(IMPORTANT).args(["--test-threads", "4"]).env(EVENT_LOOP, other).stdin(Stdio::null());
+    if whole() {
+        command.args(LONG);
+    }
+    let done = command.output().unwrap();
     let (output, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success(), "by {other}:\n{output}\n{errors}");
     assert!(!output.contains(" 0 passed"), "{output}");

@@ -1,6 +1,6 @@
 //! Topics of Kafka, with a real broker: `make feed-kafka`, which fetches it.
 
-use crate::kill::{behind_last_reset, demand_equal, kill_often, ENTRIES};
+use crate::kill::{behind_last_reset, demand_equal, entries, kill_often};
 use crate::redis::{move_all, once};
 use crate::script::{all, Script};
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -168,7 +168,7 @@ fn a_topic_has_everything_once() {
 
     // Feeders are killed at work.
     kill_often(&kafka.target("killed"), "kill-kafka", Duration::from_millis(400));
-    demand_equal(&behind_last_reset(kafka.events("killed")), &all(ENTRIES));
+    demand_equal(&behind_last_reset(kafka.events("killed")), &all(entries()));
 
     // The broker is killed, and waited for.
     let target = kafka.target("broker");

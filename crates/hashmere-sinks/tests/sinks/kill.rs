@@ -4,6 +4,7 @@ use crate::script::{all, is_repetition, Script};
 use crate::servers::Server;
 use hashmere_feed::Event;
 use hashmere_sinks::{pump, read_dir, PumpOptions, Target};
+use hashmere_testkit::limits::times;
 use hashmere_testkit::procs::die_with_parent;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -14,10 +15,16 @@ use std::time::Duration;
 const TARGET: &str = "HASHMERE_TEST_SINK";
 /// The entry at which it waits to be killed. Without it, it ends behind the last one.
 const HALT: &str = "HASHMERE_TEST_SINK_HALT";
+/// Kills at full length, and entries for each: with fewer kills fewer are moved.
 const KILLS: u64 = 25;
+const EACH: u64 = 800;
 /// The longest that one works before it is killed.
 const LONGEST: Duration = Duration::from_millis(45);
-pub const ENTRIES: u64 = 20_000;
+
+/// How many entries are moved in all.
+pub fn entries() -> u64 {
+    times(KILLS) * EACH
+}
 
 #[test]
 #[ignore = "no test: the other tests start it as the process that they kill"]
@@ -27,7 +34,7 @@ fn feeder() {
     let halt: Option<u64> = std::env::var(HALT).ok().map(|text| text.parse().unwrap());
     let options = PumpOptions { once: true, ..PumpOptions::default() };
     let open = |from: Option<&_>| {
-        let mut script = Script::open(halt.unwrap_or(ENTRIES), from);
+        let mut script = Script::open(halt.unwrap_or_else(entries), from);
         script.slow = Some((Duration::from_millis(2), 50));
         script.not_before = halt.map(|_| Arc::default());
         Ok(Box::new(script) as Box<dyn hashmere_sinks::Source>)
@@ -47,8 +54,9 @@ fn command(target: &str) -> Command {
 /// that there is work for all of them however long they live.
 pub fn kill_often(target: &str, name: &str, longest: Duration) {
     let mut rng = Rng::for_test(name);
-    for kill in 1..=KILLS {
-        let mut child = command(target).env(HALT, (ENTRIES * kill / (KILLS + 1)).to_string()).spawn().unwrap();
+    let kills = times(KILLS);
+    for kill in 1..=kills {
+        let mut child = command(target).env(HALT, (entries() * kill / (kills + 1)).to_string()).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(8_000 + rng.below(longest.as_micros() as u64)));
         let ended = child.try_wait().unwrap();
         assert!(ended.is_none(), "it ended by itself: {ended:?}");
@@ -85,7 +93,7 @@ fn redis_has_everything_once() {
     kill_often(&target, "kill-redis", LONGEST);
     let entries = server.redis_entries("feed");
     let found = entries.iter().map(|(_, value)| Event::from_json(value).unwrap()).collect();
-    demand_equal(&behind_last_reset(found), &all(ENTRIES));
+    demand_equal(&behind_last_reset(found), &all(entries()));
 }
 
 #[test]
@@ -95,7 +103,7 @@ fn nats_has_everything_once_and_drops_repetitions() {
     kill_often(&target, "kill-nats", LONGEST);
     let messages = server.nats_messages("FEED");
     let found = messages.iter().map(|(_, _, payload)| Event::from_json(payload).unwrap()).collect();
-    let expected: Vec<_> = all(ENTRIES).into_iter().filter(|event| !is_repetition(event)).collect();
+    let expected: Vec<_> = all(entries()).into_iter().filter(|event| !is_repetition(event)).collect();
     demand_equal(&behind_last_reset(found), &expected);
 }
 
@@ -110,5 +118,5 @@ fn a_folder_has_everything_once() {
         Ok(())
     });
     assert_eq!(events.unwrap().events, found.len() as u64);
-    demand_equal(&behind_last_reset(found), &all(ENTRIES));
+    demand_equal(&behind_last_reset(found), &all(entries()));
 }

@@ -10,7 +10,7 @@ use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
 use hashmere_format::header::{at, flag};
 use hashmere_format::segment::State;
-use hashmere_mem::{HeapMem, Mem};
+use hashmere_mem::{scenarios, HeapMem, Mem};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ pub(super) fn seed() -> u64 {
     seed
 }
 
-/// `HASHMERE_POWER=n`: n times as much.
+/// All `n` with `HASHMERE_WHOLE`, otherwise half of them. `HASHMERE_POWER=n`: n times as much.
 fn effort(n: u64) -> u64 {
     let more = std::env::var("HASHMERE_POWER").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    if QUICK {
-        n.div_ceil(50)
-    } else {
-        n * more
+    match (QUICK, scenarios::whole()) {
+        (true, _) => n.div_ceil(50),
+        (_, true) => n * more,
+        _ => n.div_ceil(2) * more,
     }
 }
 

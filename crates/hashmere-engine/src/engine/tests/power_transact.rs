@@ -6,6 +6,7 @@ use super::history::{is_whole, rescue, whole, History};
 use super::power::QUICK;
 use super::power_between::sync;
 use super::transact::{apply, Op};
+use hashmere_mem::scenarios;
 
 const OLD: &[u8] = b"before the transaction";
 const NEW: &[u8] = b"after it";
@@ -26,7 +27,11 @@ fn a_large_tombstone_is_taken_with_the_rest() {
         client.t_set(b"between", &[b'b'; 600]).unwrap();
         let last = history.disk().now();
 
-        let step = if QUICK { 97 } else { 5 };
+        let step = match (QUICK, scenarios::whole()) {
+            (true, _) => 97,
+            (_, true) => 5,
+            _ => 15,
+        };
         let moments = (begun..=last).step_by(step).chain([done, last]);
         let mut moments: Vec<(usize, Choice)> =
             moments.flat_map(|moment| CHOICES.iter().map(move |choice| (moment, *choice))).collect();
