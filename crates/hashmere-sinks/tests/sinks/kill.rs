@@ -91,8 +91,8 @@ fn redis_has_everything_once() {
     let server = Server::redis();
     let target = format!("redis://127.0.0.1:{}/feed", server.port);
     kill_often(&target, "kill-redis", LONGEST);
-    let entries = server.redis_entries("feed");
-    let found = entries.iter().map(|(_, value)| Event::from_json(value).unwrap()).collect();
+    let stored = server.redis_entries("feed");
+    let found = stored.iter().map(|(_, value)| Event::from_json(value).unwrap()).collect();
     demand_equal(&behind_last_reset(found), &all(entries()));
 }
 
