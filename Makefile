@@ -9,14 +9,14 @@ WHOLE := $(shell scripts/features)
 # What a command says comes in one piece. Nothing that is run is to take part in this make's counting of jobs.
 ifneq ($(filter test,$(MAKECMDGOALS))$(SOAK),)
 MAKEFLAGS += --jobs=2 --output-sync=line
-unexport MAKEFLAGS
+unexport MAKEFLAGS MFLAGS
 endif
 
 .PHONY: help feed-kafka cluster dashboard demo frameworks test test-all test-more test-soak test-whole test-release format built lint lint-more unit models promise bindings python-built step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-resp bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     format, unit, promise, bindings, two at a time; 13 minutes from a fresh clone on two processors'
+	@echo 'make test     format, unit, promise, bindings, two at a time; 9 minutes from a fresh clone on two processors'
 	@echo 'make test-all the same, lint, Miri, enumerations in full, the release builds of all languages with every compiler and sanitizer'
 	@echo 'make lint     format, clippy, types and stubs of Python; make lint-more: links of the documentation, the fuzz targets'
 	@echo 'make unit     unit tests, crash enumeration, models, examples of the documentation'
