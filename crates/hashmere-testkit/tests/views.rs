@@ -111,10 +111,12 @@ fn intact_while_other_processes_write() {
     let mut writer = Worker::start(worker!(), "hammer", &[&path, &20, &"set"]);
     writer.expect("ready");
     let begin = Instant::now();
-    let (mut views, mut zero_copy) = (0u64, 0u64);
+    // By key, by UID and by id.
+    let (mut views, mut zero_copy) = (0u64, [0u64; 3]);
     // A key that is overwritten keeps its id.
     let ids: Vec<_> = (0..20).map(|number| store.id_of(&payload::key(number)).unwrap().unwrap()).collect();
-    while begin.elapsed() < lasting(Duration::from_secs(3)) {
+    // A view of what is overwritten right then may be a copy.
+    while begin.elapsed() < lasting(Duration::from_secs(3)) || zero_copy.contains(&0) {
         let view = |number: usize| match number % 3 {
             0 => store.view(&payload::key(number as u64)),
             1 => store.view(ids[number].uid()),
@@ -129,11 +131,9 @@ fn intact_while_other_processes_write() {
             }
         }
         views += held.len() as u64;
-        zero_copy += held.iter().filter(|view| view.is_zero_copy()).count() as u64;
+        held.iter().enumerate().for_each(|(number, view)| zero_copy[number % 3] += u64::from(view.is_zero_copy()));
     }
-    println!("{views} views, {zero_copy} of them zero-copy");
-    assert!(store.view(ids[1]).unwrap().unwrap().is_zero_copy(), "by an id, too");
-    assert!(zero_copy > 0);
+    println!("{views} views, {zero_copy:?} of them zero-copy");
     writer.finish(LIMIT).ok("hammer");
     assert_clean(&store);
 }

@@ -6,8 +6,10 @@
 //! on keys are in `scenario`, those on queues in `queues`.
 
 mod beside;
+mod followed;
 mod hold;
 mod image;
+mod judge;
 mod queues;
 mod route;
 mod run;

@@ -3,7 +3,8 @@
 //! back then.
 
 use super::image::Image;
-use super::run::{Case, Counts, Effort, Judge};
+use super::judge::Judge;
+use super::run::{Case, Counts, Effort};
 use super::trace::Stopped;
 use super::verify::{is_clean, QUICKLY_NS};
 use crate::limits::now_ns;

@@ -1,13 +1,15 @@
 //! Kills a traced operation behind each of its instructions, and looks at what is left.
 
+use super::followed::Followed;
 use super::image::Image;
+use super::judge::Judge;
 use super::route::Route;
 use super::scenario::Scenario;
-use super::trace::{stay_on_one_processor, Stop, Stopped, Tracee};
+use super::trace::{stay_on_one_processor, Stop, Tracee};
 use super::verify::{dump, Frame};
 use crate::rng::Rng;
 use crate::scratch::Scratch;
-use hashmere::{Options, Store};
+use hashmere::Options;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -56,46 +58,6 @@ impl Counts {
     }
 }
 
-/// What must hold after a death or beside a stop; and who looks.
-pub(super) trait Judge {
-    /// A client that is there all the time.
-    type Survivor;
-
-    /// Lets a client with this handle take part, before the operation begins.
-    fn attend(&self, store: Store) -> Result<Self::Survivor, String>;
-
-    /// Looks at the file from a client that was there all the time, and from one that opens a copy. `returned`: the
-    /// operation was over, so it must be there. The longest wait of a survivor, in nanoseconds.
-    fn verify(&self, survivor: &mut Self::Survivor, copy: &Path, returned: bool) -> Result<u64, String>;
-
-    /// Looks at a copy of the file, to which every client of the file is dead.
-    fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String>;
-
-    /// Looks while the process is stopped, lets it go on to its end, and looks again. How long the others took, in
-    /// nanoseconds.
-    fn verify_beside(&self, survivor: &mut Self::Survivor, stopped: Stopped) -> Result<u64, String>;
-}
-
-impl Judge for Frame {
-    type Survivor = Store;
-
-    fn attend(&self, store: Store) -> Result<Store, String> {
-        Ok(store)
-    }
-
-    fn verify(&self, survivor: &mut Store, copy: &Path, returned: bool) -> Result<u64, String> {
-        self.verify_live(survivor, copy, returned)
-    }
-
-    fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String> {
-        self.verify_copied(path, copy)
-    }
-
-    fn verify_beside(&self, survivor: &mut Store, stopped: Stopped) -> Result<u64, String> {
-        self.verify_stopped(survivor, stopped)
-    }
-}
-
 /// What every death of one operation starts from.
 pub(super) struct Case<'a, J> {
     pub(super) program: &'a str,
@@ -108,7 +70,12 @@ pub(super) struct Case<'a, J> {
 
 /// Tries one operation. `program` is the one that calls [`work`](super::work).
 pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) -> Counts {
-    of_keys(program, scenario, 0).try_all(effort, rng)
+    let case = of_keys(program, scenario, 0);
+    if scenario.has_feed {
+        case.judged(Followed).try_all(effort, rng)
+    } else {
+        case.try_all(effort, rng)
+    }
 }
 
 /// The case of an operation on keys, with this many others in the store.
@@ -127,7 +94,13 @@ pub(super) fn of_keys<'a>(program: &'a str, scenario: &Scenario, others: u64) ->
     Case { program, name: scenario.name, argument, before, judge, scratch }
 }
 
-impl<J: Judge> Case<'_, J> {
+impl<'a, J: Judge> Case<'a, J> {
+    /// The same, judged by more.
+    fn judged<K>(self, judge: impl FnOnce(J) -> K) -> Case<'a, K> {
+        let Case { program, name, argument, before, judge: less, scratch } = self;
+        Case { program, name, argument, before, judge: judge(less), scratch }
+    }
+
     pub(super) fn try_all(&self, effort: Effort, rng: &mut Rng) -> Counts {
         stay_on_one_processor();
         let (route, instructions) = self.follow();

@@ -18,6 +18,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// Whether the process opens and closes the store within the operation, and has done nothing before.
     pub cold: bool,
+    /// Whether the store keeps its changes, which a consumer follows beside the operation.
+    pub has_feed: bool,
     fill: fn(&Store),
     /// What the process does before: what a process does once only is not part of the operation.
     pub first: fn(&Store, u64),
@@ -32,12 +34,15 @@ pub struct Scenario {
 const PLAIN: Scenario = Scenario {
     name: "",
     cold: false,
+    has_feed: false,
     fill: few,
     first: |store, _| set(store, WARM, b"warm"),
     until: None,
     act: |_, _| {},
     key: |_| Some(KEY.to_vec()),
 };
+
+const FED: Scenario = Scenario { has_feed: true, ..PLAIN };
 
 /// All of them.
 pub const SCENARIOS: &[Scenario] = &[
@@ -83,12 +88,19 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario { name: "clear", act: |s, _| s.clear().expect("clear"), key: |_| None, ..PLAIN },
     Scenario { name: "open, set, close", cold: true, act: |s, _| set(s, KEY, b"set by a newcomer"), ..PLAIN },
+    Scenario { name: "feed: set, replacing", act: |s, _| set(s, KEY, b"replaced by another"), ..FED },
+    Scenario { name: "feed: delete", act: |s, _| assert!(s.delete(KEY).expect("delete")), ..FED },
+    Scenario { name: "feed: increment", act: |s, _| count(s), key: |_| Some(b"n".to_vec()), ..FED },
+    Scenario { name: "feed: set, large value", act: |s, _| set(s, KEY, &[b'L'; 9000]), ..FED },
+    Scenario { name: "feed: transaction", act: |s, _| change_four(s), ..FED },
 ];
 
 /// The first of them, this many, keep only writers of their own key out. (A stop while the file grows keeps out every
 /// writer that needs a segment.)
 pub const HELD: usize = 10;
 
+/// Bytes of a feed: the smallest one.
+const FEED: u64 = 1 << 20;
 const HOUR: Ttl = Ttl::After(Duration::from_secs(3600));
 
 fn set(store: &Store, key: &[u8], value: &[u8]) {
@@ -169,9 +181,19 @@ fn garbage(store: &Store) {
 }
 
 impl Scenario {
+    /// The smallest store: three buckets a leaf, 4 KiB a segment, and not many of them; and room for a feed.
+    fn options(&self) -> Options {
+        let smallest = tiny().max_bytes(crate::BASE + (48 << 12));
+        if self.has_feed {
+            smallest.max_bytes(crate::BASE + (48 << 12) + FEED).feed(FEED).feed_values(true)
+        } else {
+            smallest
+        }
+    }
+
     /// The store before the operation, and the number that the operation gets. This many other keys are in it, too.
     pub fn prepare(&self, path: &Path, others: u64) -> (Image, u64) {
-        let store = options().open(path).expect("create a store");
+        let store = self.options().open(path).expect("create a store");
         (0..others).for_each(|number| set(&store, format!("other{number}").as_bytes(), b"of another"));
         set(&store, WARM, b"warm");
         (self.fill)(&store);
@@ -189,9 +211,4 @@ impl Scenario {
         }
         panic!("{}: it never happens", self.name)
     }
-}
-
-/// The smallest store: three buckets a leaf, 4 KiB a segment, and not many of them.
-fn options() -> Options {
-    tiny().max_bytes(crate::BASE + (48 << 12))
 }

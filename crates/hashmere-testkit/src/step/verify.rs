@@ -125,7 +125,7 @@ pub fn dump(store: &Store) -> Result<State, String> {
     Ok(state)
 }
 
-fn difference(seen: &State, expected: &State) -> String {
+pub(super) fn difference(seen: &State, expected: &State) -> String {
     let differs = seen.keys().chain(expected.keys()).find(|key| seen.get(*key) != expected.get(*key));
     let Some(key) = differs else { return "nothing differs".into() };
     let text = |value: Option<&Vec<u8>>| {

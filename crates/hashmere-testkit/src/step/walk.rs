@@ -4,7 +4,8 @@
 //! proportion to the length of an operation, where real deaths take the square of it; and the instructions between two
 //! changes need not be tried.
 
-use super::run::{Case, Counts, Judge};
+use super::judge::Judge;
+use super::run::{Case, Counts};
 use super::trace::Stop;
 use nix::sys::mman::{mmap, munmap, MapFlags, ProtFlags};
 use std::fs::File;

@@ -114,6 +114,7 @@ const LAYERS: &[Layer] = &[
         ours: &[
             "hashmere",
             "hashmere-engine",
+            "hashmere-feed",
             "hashmere-format",
             "hashmere-log",
             "hashmere-mem",
