@@ -41,12 +41,14 @@ pub fn whole() -> bool {
     ["HASHMERE_WHOLE", "HASHMERE_FAULT"].iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// How often a test that could go on forever does what it does: `all` times with [`whole`], otherwise a third of it.
+/// How often a test that could go on forever does what it does: `all` times with [`whole`], otherwise a third of it,
+/// with [`quick`] a fifth.
 pub fn times(all: u64) -> u64 {
     all.div_ceil(u64::from(divisor()))
 }
 
-/// How long such a test goes on: for `all` of the time with [`whole`], otherwise for a third of it.
+/// How long such a test goes on: for `all` of the time with [`whole`], otherwise for a third of it,
+/// with [`quick`] for a fifth.
 pub fn lasting(all: Duration) -> Duration {
     all / divisor()
 }
