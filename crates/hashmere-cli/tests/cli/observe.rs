@@ -4,6 +4,7 @@ use crate::support::Scratch;
 use hashmere::{Attributes, Options, Store, Ttl};
 use serde_json::Value;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 fn json(text: &str) -> Value {
@@ -167,25 +168,34 @@ fn hot_names_the_keys_that_are_used_most() {
         (&idle["samples"], &idle["reads"]["keys"], &idle["writes"]["keys"]),
         (&0.into(), &json("[]"), &json("[]"))
     );
-    let done = std::sync::atomic::AtomicBool::new(false);
+    let done = AtomicBool::new(false);
+    // Also when this fails: the scope waits for its threads.
+    struct End<'a>(&'a AtomicBool);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     std::thread::scope(|scope| {
+        let _end = End(&done);
         scope.spawn(|| {
-            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+            while !done.load(Ordering::Relaxed) {
                 for key in [&b"hot"[..], b"hot", b"hot", b"warm"] {
                     store.get(key).unwrap();
                 }
                 store.set(b"written\t", b"value").unwrap();
             }
         });
-        // As long as it takes: a busy machine may give that thread no time within one run.
-        let until = |line: &str, is_so: &dyn Fn(&str) -> bool| {
-            (0..100).map(|_| s.sh(line).text()).find(|text| is_so(text)).unwrap_or_else(|| panic!("{line}: never so"))
+        // Longer and longer: a busy machine gives that thread little time within one run, or none.
+        let until = |options: &str, is_so: &dyn Fn(&str) -> bool| {
+            let run = |n: u32| s.sh(&format!("hot ./q.mere --for {}ms {options}", 50 << n)).text();
+            (0..=11).map(run).find(|text| is_so(text)).unwrap_or_else(|| panic!("{options}: never so"))
         };
         let has_both = |text: &str| {
             let all = json(text);
             ["reads", "writes"].iter().all(|kind| all[kind]["total"]["samples"].as_u64().unwrap() >= 100)
         };
-        let all = json(&until("hot ./q.mere --for 300ms --json", &has_both));
+        let all = json(&until("--json", &has_both));
         let keys = |kind: &str| {
             let keys = all[kind]["keys"].as_array().unwrap();
             keys.iter().map(|key| key["key"].as_str().unwrap().to_string()).collect::<Vec<_>>()
@@ -198,11 +208,10 @@ fn hot_names_the_keys_that_are_used_most() {
         assert_eq!(all["reads"]["keys"][0]["misses"], rate["per_second"]);
         // Of a few samples the other key may have most.
         let is_hot = |text: &str| text.contains("READS/S") && text.contains("  hot\n");
-        let reads = until("hot ./q.mere --for 100ms --reads --limit 1", &is_hot);
+        let reads = until("--reads --limit 1", &is_hot);
         assert!(!reads.contains("  warm\n") && !reads.contains("writes:"), "{reads}");
-        let writes = until("hot ./q.mere --for 100ms --writes", &|text: &str| text.contains("WRITES/S"));
+        let writes = until("--writes", &|text: &str| text.contains("WRITES/S"));
         assert!(writes.contains("  written\\t\n") && !writes.contains("reads:"), "{writes}");
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     s.sh("hot ./q.mere --for 0s").fails(2, "--for");
     s.sh("hot ./q.mere --for 25h").fails(2, "24h");
