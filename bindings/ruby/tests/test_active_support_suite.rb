@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# ActiveSupport's own tests of what every cache store does, from the folder ACTIVESUPPORT_TESTS (bindings/ruby/activesupport-tests
-# fetches them). Left out are those that are for stores on a server (pools of connections, servers that fail), for a local
-# cache in front of one, and for the autoloader.
+# ActiveSupport's own tests of what every cache store does, from the folder RAILS_TESTS (bindings/ruby/rails-tests fetches them). Left
+# out are those that are for stores on a server (pools of connections, servers that fail), for a local cache in front of one, and for
+# the autoloader.
 require_relative "helper"
 require "active_support"
 require "active_support/test_case"
@@ -13,7 +13,7 @@ require "active_support/cache"
 require "active_support/cache/hashmere_store"
 require "logger"
 
-folder = ENV.fetch("ACTIVESUPPORT_TESTS", "")
+folder = ENV.fetch("RAILS_TESTS", "")
 if folder.empty?
   warn "ActiveSupport's own tests are not here: Debian's mirror could not be reached"
   exit
@@ -26,7 +26,7 @@ class ActiveSupport::TestCase
   def assert_not(value, message = nil) = assert(!value, message || "Expected #{value.inspect} to be nil or false")
 end
 %w[cache_delete_matched cache_increment_decrement cache_instrumentation cache_store cache_store_version cache_store_coder
-   encoded_key_cache].each { |name| require File.join(folder, "cache/behaviors/#{name}_behavior") }
+   encoded_key_cache].each { |name| require File.join(folder, "activesupport/test/cache/behaviors/#{name}_behavior") }
 
 class HashmereStoreTest < ActiveSupport::TestCase
   include CacheStoreBehavior

@@ -15,7 +15,9 @@ class TestSessions < StoreTest
     case env["PATH_INFO"]
     when "/drop" then options[:drop] = true
     when "/renew" then options[:renew] = true
+    when "/defer" then options[:defer] = true
     when "/nothing" then return [200, {}, ["nothing"]]
+    when "/read" then return [200, {}, [session["seen"].inspect]]
     end
     session["seen"] = (session["seen"] || 0) + 1
     session["deep"] = { "list" => [1, nil, "é"] }
@@ -83,6 +85,29 @@ class TestSessions < StoreTest
     assert_equal "1", browser.tap { |old| old.cookie = before }.get
     person.get("/drop")
     assert_equal "1", person.get
+  end
+
+  # What Rack's own tests ask of the session store that comes with it.
+  def test_when_a_cookie_is_sent
+    reply = ->(app, path, **with) { Rack::MockRequest.new(app).get(path, **with) }
+    first = reply.(app, "/")
+    cookie = first["Set-Cookie"][/\A[^;]+/]
+    # Not again, and not for a session that was only read or that is not there.
+    assert_equal [nil, "2"], reply.(app, "/", "HTTP_COOKIE" => cookie).then { |again| [again["Set-Cookie"], again.body] }
+    assert_equal [nil, "2"], reply.(app, "/read", "HTTP_COOKIE" => cookie).then { |again| [again["Set-Cookie"], again.body] }
+    assert_nil reply.(app, "/read")["Set-Cookie"]
+    assert_nil reply.(app(expire_after: 3600), "/nothing")["Set-Cookie"]
+    assert_equal 1, @store.length
+    # Of one that lives for a time with each reply, so that the browser keeps it as long.
+    assert_match(/expires=/i, reply.(app(expire_after: 3600), "/", "HTTP_COOKIE" => cookie)["Set-Cookie"])
+    # Deferred: it is stored, and the browser is not told.
+    assert_equal [nil, "1"], reply.(app, "/defer").then { |deferred| [deferred["Set-Cookie"], deferred.body] }
+    assert_equal 2, @store.length
+    # A session that is dropped takes no cookie with it, and leaves nothing.
+    assert_nil reply.(app, "/drop", "HTTP_COOKIE" => cookie)["Set-Cookie"]
+    assert_equal 1, @store.length
+    assert_match(/SameSite=None/, reply.(app(same_site: :none), "/")["Set-Cookie"])
+    assert_match(/SameSite=Lax/, reply.(app(same_site: ->(_request, _response) { :lax }), "/")["Set-Cookie"])
   end
 
   # A request that has the session loaded while another one deletes it.
