@@ -133,6 +133,53 @@ def logs(page):
     assert (cells[0], cells[2]) == ('events', f"{stats['lost']:,}"), (cells, stats)
 
 
+def lookups(page, replies):
+    """What look-ups took is drawn as the server says."""
+    seen = {round(reply.json()['time_ms']): reply.json()['lookups'] for reply in replies}
+    drawn = page.evaluate('charts.lookups.data')
+    compared = 0
+    for i, second in enumerate(drawn[0]):
+        times = seen[round(second * 1000)]
+        if times:
+            assert [series[i] for series in drawn[1:]] == [times[name] for name in ['p50_ns', 'p90_ns', 'p99_ns']], (i, times)
+            assert 0 < times['p50_ns'] <= times['p90_ns'] <= times['p99_ns'] <= times['max_ns'], times
+            compared += 1
+    assert compared > 8, drawn
+    expect(page.locator('#clock')).to_contain_text('ns of the clock')
+
+
+def big(page):
+    """The largest keys, sizes and prefixes are those that `hashmere big` prints."""
+    page.click('#count')
+    expect(page.locator('#count')).to_have_text('Count', timeout=30_000)
+    said = json.loads(run('big', 'sessions', '--json', '--top', '20'))
+    expect(page.locator('#big-said')).to_contain_text(f"{said['keys']:,} keys")
+    prefixes = page.locator('#big-prefixes tbody tr').all_inner_texts()
+    named = [prefix.split('\t')[3].strip() for prefix in prefixes]
+    assert named == [line['prefix'] or '(other)' for line in said['prefixes']], (named, said)
+    counted = [prefix.split('\t')[0] for prefix in prefixes]
+    assert counted == [f"{line['keys']:,}" for line in said['prefixes']], (counted, said)
+    sizes = page.locator('#big-sizes tbody td:nth-child(2)').all_inner_texts()
+    assert sizes == [f"{line['keys']:,}" for line in said['sizes']], (sizes, said)
+    assert page.locator('#big-keys tbody tr').count() == min(20, said['keys'])
+
+
+def tail(page):
+    """The lines of a log come as they are drained; none is markup, and each is shown once."""
+    assert page.locator('#tail-of').locator('option').all_inner_texts() == ['none', 'events']
+    page.select_option('#tail-of', 'events')
+    expect(page.locator('#tail-lines')).to_contain_text('a line')
+    for i in range(3):
+        run('log', 'write', '--name', 'events', 'sessions', f'<b>line {i}</b>')
+        run('log', '--once', '--name', 'events', 'sessions')
+        expect(page.locator('#tail-lines')).to_contain_text(f'<b>line {i}</b>')
+    lines = page.locator('#tail-lines').inner_text().split('\n')
+    assert len(lines) == 4 and all(': ' in line for line in lines), lines
+    assert page.locator('#tail-lines b').count() == 0
+    page.select_option('#tail-of', '')
+    expect(page.locator('#tail-lines')).to_be_hidden()
+
+
 def keys(page):
     page.fill('#prefix', 'user:')
     page.keyboard.press('Enter')
@@ -221,6 +268,7 @@ def main():
         run('set', 'sessions', key, value)
     run('set', 'sessions', '--escape', 'bin\\xff', ''.join(f'\\x{byte:02x}' for byte in BINARY))
     run('log', 'write', '--name', 'events', 'sessions', 'a line')
+    run('log', '--once', '--name', 'events', 'sessions')
     port = free_port()
     server = serve(port, '--http-write')
     try:
@@ -255,7 +303,10 @@ def main():
             page.click('#sample')
             expect(page.locator('#sampled')).to_have_text('not sampled')
             compare(page)
+            lookups(page, replies)
             logs(page)
+            big(page)
+            tail(page)
             no_flicker(page)
             keys(page)
             expected = [problem for problem in problems if '412' in problem]

@@ -26,15 +26,21 @@
 
 #![forbid(unsafe_code)]
 
+mod big;
 mod hot;
+mod log_tail;
+mod lookups;
 mod observer;
 mod process;
 mod rates;
 mod segments;
 mod snapshot;
 
+pub use big::{BigKeys, BigKeysOptions, Count, Large, Line, Summary};
 pub use hashmere_engine::{Figures, PinActivity};
 pub use hot::{Estimate, HotKey, HotKeys, Hottest, Sampler, POLL};
+pub use log_tail::{LogTail, TailLine};
+pub use lookups::{LookupProbe, LookupTimes};
 pub use observer::Observer;
 pub use process::{Process, ProcessState};
 pub use rates::{OperationRates, Rates};

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod access_times;
+mod asked;
 mod auth;
 mod commands;
 mod config;

@@ -1,6 +1,7 @@
 //! What all event loops share.
 
 use crate::access_times::AccessTimes;
+use crate::asked::{Counting, Tails};
 use crate::auth::{self, Accounts};
 use crate::config::Config;
 use crate::feed_stream::Streams;
@@ -13,7 +14,7 @@ use crate::stats::detail::Detail;
 use crate::tls::Acceptor;
 use crate::watch::Watchers;
 use hashmere::{Cursor, Filter, ReadError, Stats, Store};
-use hashmere_observe::{Observer, Snapshot};
+use hashmere_observe::{LookupProbe, LookupTimes, Observer, Snapshot};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -70,6 +71,12 @@ pub struct Server {
     recent: Mutex<Option<Arc<Recent>>>,
     /// Samples the keys for the dashboard.
     pub(crate) hot: Arc<Hot>,
+    /// Counts the keys for the dashboard.
+    pub(crate) counting: Counting,
+    /// The logs that the dashboard shows.
+    pub(crate) tails: Tails,
+    /// Looks up keys for the dashboard.
+    probe: Mutex<LookupProbe>,
 }
 
 /// Operations of other processes on the store, servers among them.
@@ -108,6 +115,8 @@ pub(crate) struct Recent {
     pub(crate) stats: Stats,
     /// Queues, logs, the replica.
     pub(crate) seen: Snapshot,
+    /// What look-ups took; `None`: there were no keys.
+    pub(crate) lookups: Option<LookupTimes>,
 }
 
 /// What the server reads from private files before it gives up its privileges.
@@ -171,6 +180,9 @@ impl Server {
             http_token: RwLock::new(secrets.http_token.map(Arc::from)),
             recent: Mutex::default(),
             hot: Arc::default(),
+            counting: Counting::default(),
+            tails: Tails::default(),
+            probe: Mutex::default(),
             config,
         }
     }
@@ -185,8 +197,10 @@ impl Server {
         }
         let (made_ms, stats) = (now_ms(), self.store.stats());
         let seen = Observer::of(self.store.clone()).snapshot();
+        // What cannot be read is not timed: `check` says why.
+        let lookups = self.probe.lock().unwrap_or_else(PoisonError::into_inner).poll(&self.store).unwrap_or(None);
         let age = (start.elapsed() * STATS_SHARE).clamp(STATS_AGE, STATS_AGE_MAX);
-        let made = Arc::new(Recent { made_ms, until: start + age, stats, seen });
+        let made = Arc::new(Recent { made_ms, until: start + age, stats, seen, lookups });
         *recent = Some(made.clone());
         made
     }

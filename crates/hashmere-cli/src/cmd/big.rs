@@ -1,19 +1,14 @@
 //! `big`: what takes the room.
 
-mod count;
-mod summary;
-mod tree;
-
 use super::{shown, Outcome};
 use crate::args::StoreArgs;
 use crate::output::{progress_bar, Output};
 use crate::text::{grouped, size};
 use clap::Args;
-use hashmere::{Cursor, Filter};
-use hashmere_os::{clock, process};
+use hashmere::Cursor;
+use hashmere_observe::{BigKeys, BigKeysOptions, Line, Summary};
+use hashmere_os::process;
 use serde_json::{json, Value};
-use summary::Summary;
-use tree::Line;
 
 /// Show what takes the room: the largest keys, histograms of sizes and remaining TTLs, bytes by key prefix.
 ///
@@ -55,37 +50,26 @@ impl Big {
     pub fn run(self, quiet: bool) -> Outcome {
         process::catch_stop();
         let store = self.store.reader()?;
-        let mut filter = Filter::all().keys_only();
-        if let Some(prefix) = &self.prefix {
-            filter = filter.prefix(prefix.as_bytes());
-        }
-        let mut summary = Summary::new(self.top.into(), self.separators.as_bytes(), self.depth.into(), clock::now_ms());
-        let mut scan = store.scan(self.from.map_or(Cursor::START, Cursor), filter);
+        let mut keys = BigKeys::new(&BigKeysOptions {
+            top: self.top.into(),
+            separators: self.separators.as_bytes().to_vec(),
+            depth: self.depth.into(),
+            prefix: self.prefix.as_deref().unwrap_or_default().as_bytes().to_vec(),
+            from: self.from.map_or(Cursor::START, Cursor),
+        });
         let bar = progress_bar(store.len(), quiet);
         let limit = self.limit.unwrap_or(u64::MAX);
-        let mut interrupted = summary.keys() >= limit;
-        while !interrupted {
-            let mut places = STRETCH;
-            while let Some(pair) = scan.next_within(&mut places) {
-                let pair = pair?;
-                summary.add(&pair.key, &pair.metadata);
-                if summary.keys() >= limit {
-                    break;
-                }
-            }
-            bar.set_position(summary.keys());
-            if scan.cursor().is_none() {
-                break;
-            }
-            interrupted = process::is_asked_to_stop() || summary.keys() >= limit;
+        while keys.cursor().is_some() && keys.summary().keys() < limit && !process::is_asked_to_stop() {
+            keys.step(&store, STRETCH, limit)?;
+            bar.set_position(keys.summary().keys());
         }
         bar.finish_and_clear();
-        let cursor = if interrupted { scan.cursor().map(|cursor| cursor.0) } else { None };
+        let (summary, cursor) = (keys.summary(), keys.cursor().map(|cursor| cursor.0));
         let mut output = Output::new();
         if self.json {
-            output.line(self.as_json(&store.path().to_string_lossy(), &summary, cursor).to_string())?;
+            output.line(self.as_json(&store.path().to_string_lossy(), summary, cursor).to_string())?;
         } else {
-            self.write(&summary, &mut output)?;
+            self.write(summary, &mut output)?;
         }
         output.finish()?;
         if let Some(cursor) = cursor {
@@ -109,8 +93,7 @@ impl Big {
             .map(|(bound, count)| json!({"remaining": bound, "keys": count.keys, "bytes": count.bytes}))
             .collect();
         let prefixes: Vec<Value> = summary
-            .tree()
-            .lines(self.top.into())
+            .prefixes(self.top.into())
             .iter()
             .map(|line| {
                 let prefix = line.prefix.as_deref().map(text);
@@ -148,7 +131,7 @@ impl Big {
         }
         output.line("")?;
         output.line(format!("{:>14} {:>12} {:>7}  PREFIX", "KEYS", "BYTES", "SHARE"))?;
-        for Line { prefix, level, count } in summary.tree().lines(self.top.into()) {
+        for Line { prefix, level, count } in summary.prefixes(self.top.into()) {
             let name = prefix.as_deref().map_or_else(|| "(other)".to_string(), shown);
             output.line(format!(
                 "{:>14} {:>12} {:>5.1} %  {}{name}",

@@ -47,6 +47,14 @@ pub fn check_write(server: &Server) -> Result<(), Refusal> {
     Err(Refusal::new(403, "this server is read-only over HTTP; start it with --http-write"))
 }
 
+/// Checks that replies may name keys that the client did not name.
+pub fn check_names(server: &Server) -> Result<(), Refusal> {
+    if server.config.may_dump {
+        return Ok(());
+    }
+    Err(Refusal::new(403, "listings of keys are turned off (-X)"))
+}
+
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())

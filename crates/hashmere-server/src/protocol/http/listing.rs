@@ -1,5 +1,6 @@
 //! The keys of the store as JSON, some at a time.
 
+use super::guard;
 use super::head::Head;
 use super::json::{put_bytes, Object};
 use super::reply::{Answer, Refusal, JSON};
@@ -18,9 +19,7 @@ const PLACES: usize = 1 << 14;
 
 /// Lists keys, from a cursor on.
 pub fn run(turn: &mut Turn<'_>, head: &Head<'_>, answer: &Answer<'_>) -> Result<(), Refusal> {
-    if !turn.server.config.may_dump {
-        return Err(Refusal::new(403, "listings of keys are turned off (-X)"));
-    }
+    guard::check_names(turn.server)?;
     let prefix = head.query_value("prefix")?.unwrap_or_default();
     let from = head.query_number("cursor")?.unwrap_or(0);
     let most = head.query_number("limit")?.unwrap_or(KEYS).clamp(1, KEYS_MAX as u64) as usize;

@@ -20,6 +20,8 @@ const PAGES: &[Page] = &[
     Page { path: b"/dashboard.js", kind: SCRIPT, text: include_str!("pages/dashboard.js") },
     Page { path: b"/browser.js", kind: SCRIPT, text: include_str!("pages/browser.js") },
     Page { path: b"/hot.js", kind: SCRIPT, text: include_str!("pages/hot.js") },
+    Page { path: b"/big.js", kind: SCRIPT, text: include_str!("pages/big.js") },
+    Page { path: b"/tail.js", kind: SCRIPT, text: include_str!("pages/tail.js") },
     Page { path: b"/dashboard.css", kind: STYLE, text: include_str!("pages/dashboard.css") },
     Page { path: b"/icon.svg", kind: "image/svg+xml", text: include_str!("pages/icon.svg") },
     Page { path: b"/uplot.js", kind: SCRIPT, text: include_str!("pages/uplot-1.6.32.min.js") },

@@ -24,6 +24,10 @@ pub enum Route {
     Status,
     /// Its hot keys.
     Hot,
+    /// The keys that take the room.
+    Big,
+    /// The last lines of a log.
+    Log,
     /// A file of the dashboard.
     Page(&'static Page),
 }
@@ -80,9 +84,11 @@ fn of(path: &[u8]) -> Result<Route, Refusal> {
         b"/metrics" => Ok(Route::Metrics),
         b"/api/stats" => Ok(Route::Status),
         b"/api/hot" => Ok(Route::Hot),
+        b"/api/big" => Ok(Route::Big),
+        b"/api/log" => Ok(Route::Log),
         _ => Err(Refusal::new(
             404,
-            "there are /, /store/KEY, /store/, /bulk, /changes, /metrics, /api/stats and /api/hot",
+            "there are /, /store/KEY, /store/, /bulk, /changes, /metrics, /api/stats, /api/hot, /api/big and /api/log",
         )),
     }
 }
@@ -104,7 +110,9 @@ impl Route {
                 status::run(turn, answer);
                 Ok(())
             }
-            Route::Hot => figures::hot(turn, answer),
+            Route::Hot => guard::check_names(turn.server).and_then(|()| figures::hot(turn, answer)),
+            Route::Big => guard::check_names(turn.server).and_then(|()| figures::big(turn, head, answer)),
+            Route::Log => figures::log(turn, head, answer),
             Route::Page(page) => {
                 page.write(&mut turn.out.bytes, answer);
                 Ok(())

@@ -41,6 +41,7 @@ fn of(server: &Server) -> Value {
         "pools": figures::pools(&recent.seen),
         "logs": figures::logs(&recent.seen),
         "replica": figures::replica(&recent.seen),
+        "lookups": recent.lookups.map(figures::lookups),
         "feed": stats.feed.map(|feed| json!({
             "position": feed.position, "oldest": feed.oldest, "bytes": feed.bytes, "values": feed.values,
             "streams": server.streams.figures().http_streams,

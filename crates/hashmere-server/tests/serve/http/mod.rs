@@ -1,6 +1,7 @@
 //! HTTP over sockets.
 
 mod exact;
+mod figures;
 mod guide;
 mod hostile;
 mod prometheus;

@@ -42,6 +42,7 @@ const charts = {
   memory: { series: ['live', 'dead', 'free', 'index'], show: hashmere.bytes, steps: Array.from({ length: 40 }, (_, i) => 2 ** i) },
   ratio: { series: ['hit ratio'], show: (value) => `${value.toFixed(1)} %`, range: [0, 100] },
   requests: { series: ['gets', 'sets', 'http'], show: hashmere.count },
+  lookups: { series: ['p50', 'p90', 'p99'], show: (ns) => `${hashmere.count(ns)} ns` },
 };
 
 function colour(name) {
@@ -111,6 +112,9 @@ function show(now) {
     push('operations', second, [hits, misses, sets, deletes]);
     push('memory', second, [store.live_bytes, store.dead_bytes, store.free_bytes, store.index_bytes]);
     push('ratio', second, [ratio]);
+    const times = now.lookups;
+    push('lookups', second, ['p50_ns', 'p90_ns', 'p99_ns'].map((name) => (times ? times[name] : null)));
+    hashmere.text($('clock'), times ? `, with the ${times.clock_ns} ns of the clock` : '');
     push('requests', second, ['cmd_get', 'cmd_set', 'http_requests'].map(request));
   }
   processes(now, seconds);
@@ -150,6 +154,7 @@ function queuesAndLogs(now, seconds) {
     hashmere.rows($(id), rows);
     $(id).hidden = rows.length === 0;
   });
+  chooseLogs(now.logs.map((log) => log.name));
   const replica = now.replica;
   hashmere.text($('replica'), replica
     ? `This store follows another one (${replica.phase}): ${hashmere.count(replica.lag)} changes behind, `

@@ -13,7 +13,8 @@ const NODES: usize = 20_000;
 const PART_MAX: usize = 64;
 
 /// The tree.
-pub struct Tree {
+#[derive(Debug)]
+pub(crate) struct Tree {
     separators: Vec<u8>,
     depth: usize,
     nodes: usize,
@@ -21,7 +22,7 @@ pub struct Tree {
     root: Node,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Node {
     /// All below it, and itself.
     count: Count,
@@ -43,12 +44,12 @@ pub struct Line {
 
 impl Tree {
     /// A prefix ends with any of these bytes, and is distinguished up to this depth.
-    pub fn new(separators: &[u8], depth: usize) -> Tree {
+    pub(crate) fn new(separators: &[u8], depth: usize) -> Tree {
         Tree { separators: separators.to_vec(), depth, nodes: 0, most: NODES, root: Node::default() }
     }
 
     /// Counts a key.
-    pub fn add(&mut self, key: &[u8], bytes: u64) {
+    pub(crate) fn add(&mut self, key: &[u8], bytes: u64) {
         let mut node = &mut self.root;
         node.count.add(bytes);
         let mut rest = key;
@@ -82,7 +83,7 @@ impl Tree {
     }
 
     /// The tree as lines, largest first, at most `top` on each level; what is left of a level comes last.
-    pub fn lines(&self, top: usize) -> Vec<Line> {
+    pub(crate) fn lines(&self, top: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         self.root.lines(&mut Vec::new(), 0, top, &mut lines);
         lines

@@ -1,7 +1,7 @@
 //! What is counted of keys, in memory that does not grow with their number.
 
 use super::count::Count;
-use super::tree::Tree;
+use super::tree::{Line, Tree};
 use hashmere::Metadata;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,6 +30,7 @@ const TTL_BOUNDS: [(u64, &str); 8] = [
 ];
 
 /// All that is counted.
+#[derive(Debug)]
 pub struct Summary {
     now_ms: u64,
     top: usize,
@@ -44,7 +45,7 @@ pub struct Summary {
 
 impl Summary {
     /// Nothing yet.
-    pub fn new(top: usize, separators: &[u8], depth: usize, now_ms: u64) -> Summary {
+    pub(crate) fn new(top: usize, separators: &[u8], depth: usize, now_ms: u64) -> Summary {
         Summary {
             now_ms,
             top,
@@ -57,7 +58,7 @@ impl Summary {
     }
 
     /// Counts a key.
-    pub fn add(&mut self, key: &[u8], metadata: &Metadata) {
+    pub(crate) fn add(&mut self, key: &[u8], metadata: &Metadata) {
         let value_len = metadata.value_len;
         let bytes = value_len.saturating_add(key.len() as u64);
         self.total.add(bytes);
@@ -108,9 +109,10 @@ impl Summary {
         names.zip(self.ttls).filter(|(_, count)| count.keys != 0)
     }
 
-    /// Keys by prefix.
-    pub fn tree(&self) -> &Tree {
-        &self.tree
+    /// Keys by prefix, as the lines of a tree: largest first, at most `top` on each level; what is left of a level
+    /// comes last.
+    pub fn prefixes(&self, top: usize) -> Vec<Line> {
+        self.tree.lines(top)
     }
 }
 

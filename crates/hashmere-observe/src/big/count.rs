@@ -11,13 +11,13 @@ pub struct Count {
 
 impl Count {
     /// One more key.
-    pub fn add(&mut self, bytes: u64) {
+    pub(crate) fn add(&mut self, bytes: u64) {
         self.keys += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
     /// What is left of this without another one that is a part of it.
-    pub fn without(self, part: Count) -> Count {
+    pub(crate) fn without(self, part: Count) -> Count {
         Count { keys: self.keys - part.keys, bytes: self.bytes - part.bytes }
     }
 }
