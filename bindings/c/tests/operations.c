@@ -119,12 +119,18 @@ static void views(void) {
     EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("before the write"), &error));
     EXPECT(HM_OK, hm_view_acquire(store, KEY("v"), &view, &error));
     CHECK(view.zero_copy == 1 && view.metadata.value_len == 16 && view.reserved == 0);
+    EXPECT(HM_OK, hm_view_is_up_to_date(&view, &error));
+    EXPECT(HM_OK, hm_touch(store, KEY("v"), HM_AFTER, 100000, &error));
+    EXPECT(HM_OK, hm_view_is_up_to_date(&view, &error));
     EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("after!"), &error));
+    EXPECT(HM_MISMATCH, hm_view_is_up_to_date(&view, &error));
     EXPECT(HM_OK, hm_delete(store, KEY("v"), &error));
     EQUAL(view.data, view.len, "before the write");
     memcpy(&other, &view, sizeof view);
     hm_view_release(&other);
     hm_view_release(&other); /* a second time is nothing */
+    EXPECT(HM_E_ARGUMENT, hm_view_is_up_to_date(&other, &error));
+    EXPECT(HM_E_ARGUMENT, hm_view_is_up_to_date(NULL, &error));
     EXPECT(HM_OK, hm_set(store, KEY("v"), NULL, 0, &error));
     EXPECT(HM_OK, hm_view_acquire(store, KEY("v"), &view, &error));
     CHECK(view.len == 0 && view.data != NULL);
@@ -134,6 +140,7 @@ static void views(void) {
     EXPECT(HM_OK, hm_view_acquire(store, KEY("v"), &view, &error));
     EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("behind"), &error));
     CHECK(view.zero_copy == 0);
+    EXPECT(HM_MISMATCH, hm_view_is_up_to_date(&view, &error));
     EQUAL(view.data, view.len, "before");
     hm_view_release(&view);
 }

@@ -62,6 +62,7 @@ static void writing(hashmere::store &store) {
     store.set("r", "else");
     hashmere::view second = std::move(*view);
     view = store.view("r");
+    CHECK(!second.is_up_to_date() && view->is_up_to_date());
     CHECK(second.bytes() == "room" && second.is_zero_copy() && view->bytes() == "else" && second.metadata().flags == 3);
     second = std::move(*view);
     CHECK(std::string(second.begin(), second.end()) == "else" && second.data()[1] == 'l');

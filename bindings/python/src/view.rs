@@ -43,6 +43,11 @@ impl ViewBase {
         Ok(self.view()?.is_zero_copy())
     }
 
+    /// Whether the key still has this value: mostly one load, and never a look-up. A touch is no change.
+    fn is_up_to_date(&self, py: Python<'_>) -> PyResult<bool> {
+        self.view()?.is_up_to_date().or_raise(py)
+    }
+
     /// The version of the value.
     #[getter]
     fn version(&self) -> PyResult<u64> {

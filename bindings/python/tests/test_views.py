@@ -23,6 +23,9 @@ def test_a_view_is_the_value_without_a_copy(store):
     view = store.view("k")
     assert view == b"value" and view.readonly and view.obj.zero_copy and len(view.obj) == 5
     assert (view.obj.version, view.obj.flags) == (version, 3) and view.obj.expires_at == store.expires_at("k")
+    assert view.obj.is_up_to_date() and store.touch("k", 50) and view.obj.is_up_to_date()
+    store["k"] = b"value"
+    assert not view.obj.is_up_to_date() and store.view("k").obj.is_up_to_date()
     assert store.view("absent") is None
     store["empty"] = ""
     assert store.view("empty").tobytes() == b""

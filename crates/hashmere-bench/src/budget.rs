@@ -115,6 +115,17 @@ fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<
                 Ok(store.view(&text)?.is_some_and(|view| view.is_zero_copy() && view[8..] == text[..]))
             })
         }
+        // Whether what a view shows is still the key's value.
+        "view-current" => {
+            const VIEWS: usize = 16;
+            let mut views = Vec::with_capacity(VIEWS);
+            for _ in 0..VIEWS {
+                let text = eight_digits(draw());
+                store.set(&text, &[text; 2].concat())?;
+                views.push(store.view(&text)?.filter(|view| view.is_zero_copy()).ok_or("a view is a copy")?);
+            }
+            Box::new(move |_| Ok(views[draw() as usize % VIEWS].is_up_to_date()?))
+        }
         // Of values that are copied, because they may be replaced in place.
         "view-short" => Box::new(move |_| {
             let text = eight_digits(draw());

@@ -108,7 +108,8 @@ impl SharedEngine {
                 // A copy, as where a key is viewed.
                 let bytes = engine.value_of(found)?;
                 engine.visit(found);
-                Ok((*found, Some(View::owned(bytes, engine.meta_of_found(found)))))
+                let hash = self.key_hash(found);
+                Ok((*found, Some(View::owned(self, bytes, hash, engine.meta_of_found(found)))))
             });
             let found = match seen {
                 Ok((_, Some(copied))) => return Ok(Some(copied)),
@@ -122,7 +123,7 @@ impl SharedEngine {
             match self.read_at(at, |now| Ok(*now)) {
                 Ok(now) if now.record == found.record && !now.header.is_value_first() => {
                     engine.visit(&now);
-                    return Ok(Some(View::pinned(self, engine, pin, now.value(), engine.meta_of_found(&now))));
+                    return Ok(Some(View::pinned(self, engine, pin, (&now, root), engine.meta_of_found(&now))));
                 }
                 Ok(_) | Err(ReadError::Stale) => engine.unpin(pin),
                 Err(error) => {

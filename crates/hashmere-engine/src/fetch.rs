@@ -114,15 +114,15 @@ impl SharedEngine {
     pub fn view_of(self: &Arc<Self>, key: &[u8], kh: KeyHash) -> Result<Option<View>, ReadError> {
         let engine = self.engine();
         match engine.show_key(key, kh) {
-            Showing::Pinned(found, pin) => {
+            Showing::Pinned(found, pin, root) => {
                 engine.visit(&found);
-                Ok(Some(View::pinned(self, engine, pin, found.value(), engine.meta_of_found(&found))))
+                Ok(Some(View::pinned(self, engine, pin, (&found, root), engine.meta_of_found(&found))))
             }
             Showing::Copied(found, epoch) => {
                 let bytes = engine.value_of(&found)?;
                 engine.visit(&found);
                 if engine.validate(&found, epoch) {
-                    return Ok(Some(View::owned(bytes, engine.meta_of_found(&found))));
+                    return Ok(Some(View::owned(self, bytes, kh, engine.meta_of_found(&found))));
                 }
                 self.view_slowly(engine, key, kh)
             }
@@ -144,7 +144,7 @@ impl SharedEngine {
                 // A copy by generation: as good as a view, only not free of charge.
                 let bytes = engine.value_of(found)?;
                 engine.visit(found);
-                Ok((*found, Some(View::owned(bytes, engine.meta_of_found(found)))))
+                Ok((*found, Some(View::owned(self, bytes, kh, engine.meta_of_found(found)))))
             })?;
             let found = match seen {
                 None => return Ok(None),
@@ -160,7 +160,7 @@ impl SharedEngine {
                     continue;
                 };
                 engine.visit(&found);
-                return Ok(Some(View::pinned(self, engine, pin, found.value(), engine.meta_of_found(&found))));
+                return Ok(Some(View::pinned(self, engine, pin, (&found, root), engine.meta_of_found(&found))));
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Zero-copy views and reservations.
 
-use crate::engine::{Draft, KeyHash, Pin, WriterGuard};
-use crate::error::WriteError;
+use crate::engine::{Draft, Found, KeyHash, Pin, WriterGuard};
+use crate::error::{ReadError, WriteError};
 use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
 use crate::types::{Address, Attributes, Metadata, Stored, Uid};
+use hashmere_format::hash::fingerprint;
 use hashmere_mem::Mem;
 use hashmere_os::fork;
 use std::ops::{Deref, DerefMut};
@@ -25,8 +26,23 @@ pub struct View {
 }
 
 enum Bytes {
-    Pinned { shared: Arc<SharedEngine>, engine: *const FileEngine, pin: Pin, offset: u64, len: usize, born: u64 },
-    Owned(Vec<u8>),
+    Pinned {
+        shared: Arc<SharedEngine>,
+        engine: *const FileEngine,
+        pin: Pin,
+        offset: u64,
+        len: usize,
+        born: u64,
+        /// What was found under which root, when the pin held it.
+        found: Found,
+        root: u64,
+    },
+    Owned {
+        shared: Arc<SharedEngine>,
+        bytes: Vec<u8>,
+        /// Of the key.
+        hash: KeyHash,
+    },
 }
 
 // SAFETY: no client changes the bytes while the pin is held, and the engine pointer is used for its mapping and
@@ -36,8 +52,8 @@ unsafe impl Send for View {}
 unsafe impl Sync for View {}
 
 impl View {
-    pub(crate) fn owned(bytes: Vec<u8>, meta: Metadata) -> View {
-        View { bytes: Bytes::Owned(bytes), meta }
+    pub(crate) fn owned(shared: &Arc<SharedEngine>, bytes: Vec<u8>, hash: KeyHash, meta: Metadata) -> View {
+        View { bytes: Bytes::Owned { shared: shared.clone(), bytes, hash }, meta }
     }
 
     #[inline(always)]
@@ -45,11 +61,11 @@ impl View {
         shared: &Arc<SharedEngine>,
         engine: *const FileEngine,
         pin: Pin,
-        offset: u64,
+        (found, root): (&Found, u64),
         meta: Metadata,
     ) -> View {
-        let len = meta.value_len as usize;
-        let bytes = Bytes::Pinned { shared: shared.clone(), engine, pin, offset, len, born: fork::generation() };
+        let (offset, len, born) = (found.value(), meta.value_len as usize, fork::generation());
+        let bytes = Bytes::Pinned { shared: shared.clone(), engine, pin, offset, len, born, found: *found, root };
         View { bytes, meta }
     }
 
@@ -62,6 +78,43 @@ impl View {
     pub fn is_zero_copy(&self) -> bool {
         matches!(self.bytes, Bytes::Pinned { .. })
     }
+
+    /// Whether the key still has this value: `false` if it was changed or removed, or has expired. A touch is no
+    /// change.
+    ///
+    /// Of a value in place that does not expire this is one load, of the word that leads to it, as long as it is so
+    /// (and one of a word that only a `clear` changes). For no other record takes the place of one that is held: the
+    /// same word means the same record. Otherwise the entry of the key is looked at; the key is never looked up.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    #[inline]
+    pub fn is_up_to_date(&self) -> Result<bool, ReadError> {
+        if let Bytes::Pinned { engine, born, found, root, .. } = &self.bytes {
+            // In a forked child the pin is the parent's, which may have let it go.
+            if self.meta.expires_at_ms.is_none() && *born == fork::generation() {
+                // SAFETY: as in `deref`.
+                if unsafe { (**engine).leads_to(found, *root) } {
+                    return Ok(true);
+                }
+            }
+        }
+        self.has_its_version()
+    }
+
+    #[cold]
+    fn has_its_version(&self) -> Result<bool, ReadError> {
+        let (shared, hash) = match &self.bytes {
+            Bytes::Owned { shared, hash, .. } => (shared, *hash),
+            Bytes::Pinned { shared, found, .. } => (shared, shared.key_hash(found)),
+        };
+        let at = Address { uid: self.meta.uid, fingerprint: Some(fingerprint(hash.hash)) };
+        match shared.read_at(at, |found| Ok(found.version())) {
+            Ok(version) => Ok(version == self.meta.version.0),
+            Err(ReadError::Stale) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Deref for View {
@@ -70,7 +123,7 @@ impl Deref for View {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Owned(bytes) => bytes,
+            Bytes::Owned { bytes, .. } => bytes,
             Bytes::Pinned { engine, offset, len, .. } => {
                 // SAFETY: the engine lives as long as `shared`, which we hold. The range was validated when the pin was
                 // taken, and values that are replaced in place are never shown so; the pin keeps their segment from

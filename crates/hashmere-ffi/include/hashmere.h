@@ -369,6 +369,13 @@ typedef struct hm_view {
 /** Takes a view of a value: see ::hm_view. On #HM_OK release it with ::hm_view_release. @return #HM_OK, #HM_ABSENT */
 int hm_view_acquire(hm_store *store, const void *key, size_t key_len, hm_view *view, hm_error *error);
 
+/**
+ * Whether the key still has this value. Of a value in place that does not expire this is one load, of the word that leads to it, as long
+ * as it is so; the key is never looked up. A touch is no change.
+ * @return #HM_OK; #HM_MISMATCH: it was changed or removed, or has expired; #HM_E_ARGUMENT: the view was released
+ */
+int hm_view_is_up_to_date(const hm_view *view, hm_error *error);
+
 /** Releases a view. One that was not acquired, or was released before, is left alone. NULL is allowed. */
 void hm_view_release(hm_view *view);
 /** @} */

@@ -2,8 +2,8 @@
 
 use crate::abi::{HmMetadata, HmView};
 use crate::args::Out;
-use crate::failure::guard;
-use crate::result::{ABSENT, OK};
+use crate::failure::{guard, Failure};
+use crate::result::{ABSENT, MISMATCH, OK};
 use hashmere::View;
 use std::ffi::c_void;
 use std::mem::{align_of, size_of};
@@ -24,11 +24,11 @@ fn place(view: NonNull<HmView>) -> (*mut u64, *mut View) {
 /// Room for a view.
 struct ViewSlot(NonNull<HmView>);
 impl ViewSlot {
-    unsafe fn read(name: &'static str, view: *mut HmView) -> Result<ViewSlot, crate::failure::Failure> {
+    unsafe fn read(name: &'static str, view: *mut HmView) -> Result<ViewSlot, Failure> {
         // SAFETY: as ours; only whether it is NULL is looked at.
         let _ = unsafe { Out::read(name, view) }?;
         let room = NonNull::new(view).map(ViewSlot);
-        let room = room.ok_or_else(|| crate::failure::Failure::Argument(name, "it is NULL"))?;
+        let room = room.ok_or_else(|| Failure::Argument(name, "it is NULL"))?;
         room.empty();
         Ok(room)
     }
@@ -69,6 +69,31 @@ export_by_key! {
         let Some(taken) = store.view(key)? else { return Ok(ABSENT) };
         view.fill(taken);
         Ok(OK)
+    }
+}
+
+/// A view that was acquired and not released.
+struct Held;
+impl Held {
+    /// # Safety
+    /// That of `args`.
+    unsafe fn read<'a>(name: &'static str, view: *const HmView) -> Result<&'a View, Failure> {
+        let view = NonNull::new(view.cast_mut()).ok_or(Failure::Argument(name, "it is NULL"))?;
+        let (state, place) = place(view);
+        // SAFETY: as in `hm_view_release`; it stays during the call.
+        unsafe {
+            if state.read() != LIVE {
+                return Err(Failure::Argument(name, "it was released, or hm_view_acquire has not filled it"));
+            }
+            Ok(&*place)
+        }
+    }
+}
+
+export! {
+    /// See `hashmere.h`.
+    fn hm_view_is_up_to_date(view: Held = (view: *const HmView)) {
+        Ok(if view.is_up_to_date()? { OK } else { MISMATCH })
     }
 }
 

@@ -3,13 +3,14 @@
 //! Catches: segments recycled under a pin, pins dropped too early or never.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::Options;
+use hashmere::{Attributes, Counter, Options, Ttl, WriteBatch};
 use hashmere_testkit::limits::{lasting, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{assert_clean, small, tiny, worker, BASE};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -158,5 +159,158 @@ fn pins_of_crashed_clients_are_lifted() {
             assert!(result.is_ok(), "round {round}: killed readers hold the space: {result:?}");
         }
     }
+    assert_clean(&store);
+}
+
+/// What a view says of its key: after each of these calls, for a value in place and for copies.
+#[test]
+fn a_view_says_whether_it_is_up_to_date() {
+    let _watchdog = Watchdog::start("views-up-to-date");
+    let scratch = Scratch::new("views-up-to-date");
+    let store = small().open(scratch.store("views")).unwrap();
+    let reader = Options::new().read_only().open(store.path()).unwrap();
+    let long = payload::encode_len(1, 300);
+    for value in [&long[..], b"short"] {
+        let set = || {
+            store.set(b"key", value).unwrap();
+            let views = [store.view(b"key"), store.view(store.id_of(b"key").unwrap().unwrap()), reader.view(b"key")];
+            views.map(|view| view.unwrap().unwrap())
+        };
+        type Act<'a> = &'a dyn Fn();
+        let is = |what: &str, wanted: bool, act: Act<'_>| {
+            let views = set();
+            assert_eq!(views.each_ref().map(|view| view.is_zero_copy()), [value.len() > 8, value.len() > 8, false]);
+            assert!(views.iter().all(|view| view.is_up_to_date().unwrap()), "before {what}");
+            act();
+            let found = views.each_ref().map(|view| view.is_up_to_date().unwrap());
+            assert_eq!(found, [wanted; 3], "after {what}");
+        };
+        is("nothing", true, &|| ());
+        is("the same value once more", false, &|| _ = store.set(b"key", value).unwrap());
+        is("another value", false, &|| _ = store.set(b"key", b"another, which is longer").unwrap());
+        is("a short value", false, &|| _ = store.set(b"key", b"1").unwrap());
+        is("a delete", false, &|| assert!(store.delete(b"key").unwrap()));
+        is("a delete and a set", false, &|| {
+            store.delete(b"key").unwrap();
+            store.set(b"key", value).unwrap();
+        });
+        is("a clear", false, &|| store.clear().unwrap());
+        is("a clear and a set", false, &|| {
+            store.clear().unwrap();
+            store.set(b"key", value).unwrap();
+        });
+        is("a touch", true, &|| assert!(store.touch(b"key", Ttl::After(Duration::from_secs(1000))).unwrap()));
+        is("a touch that ends it", false, &|| {
+            assert!(store.touch(b"key", Ttl::At(1000)).unwrap());
+        });
+        is("a transaction of its key", false, &|| {
+            store.write_batch(WriteBatch::new().set("key", value).set("other", "x")).unwrap();
+        });
+        is("a transaction that fails", true, &|| {
+            let batch = WriteBatch::new().set("key", value).incr("key", 1, Counter::EXISTING).clone();
+            assert!(store.write_batch(&batch).is_err());
+        });
+        is("other keys, for which the index splits", true, &|| {
+            (0..20_000).for_each(|n| _ = store.set(&payload::key(n), b"value of another key").unwrap());
+        });
+        is("a move of its record", true, &|| {
+            (0..20_000).for_each(|n| _ = store.delete(&payload::key(n)).unwrap());
+            store.compact().unwrap();
+        });
+        // The same key again, until its record is where another was before.
+        is("many more values", false, &|| {
+            (0..5_000).for_each(|_| _ = store.set(b"key", value).unwrap());
+        });
+    }
+    // Another process's view of a key that expires.
+    store.set_with(b"key", &long, Attributes::NONE.ttl(Ttl::After(Duration::from_secs(1000)))).unwrap();
+    let view = store.view(b"key").unwrap().unwrap();
+    assert!(view.is_up_to_date().unwrap());
+    store.touch(b"key", Ttl::At(1000)).unwrap();
+    assert!(!view.is_up_to_date().unwrap());
+    // It says so when the handle is gone, too.
+    store.set(b"key", &long).unwrap();
+    let view = store.view(b"key").unwrap().unwrap();
+    drop((store, reader));
+    assert!(view.is_up_to_date().unwrap());
+}
+
+/// What is said to be up to date was so at a moment of the call, whatever others do: writes, transactions, splits,
+/// moves, clears.
+#[test]
+fn what_is_said_to_be_up_to_date_is() {
+    let _watchdog = Watchdog::start("views-current");
+    let seed = Rng::for_test("views-current").word();
+    let scratch = Scratch::new("views-current");
+    let store = tiny().max_bytes(BASE + (1 << 20)).open(scratch.store("views")).unwrap();
+    let (begun, done, over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    store.set(b"key", &payload::encode_len(0, 100)).unwrap();
+    let (mut said, mut denied) = (0u64, 0u64);
+    // Also when what it says is wrong.
+    struct End<'a>(&'a AtomicBool);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    std::thread::scope(|scope| {
+        let _end = End(&over);
+        scope.spawn(|| {
+            let mut rng = Rng::from_seed(seed);
+            for write in 1.. {
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+                begun.store(write, Ordering::SeqCst);
+                let value = payload::encode_len(write, 20 + rng.below(200) as usize);
+                match rng.below(50) {
+                    0 => {
+                        store.clear().unwrap();
+                        store.set(b"key", &value).unwrap();
+                    }
+                    1 => assert!(store.delete(b"key").unwrap() && store.set(b"key", &value).is_ok()),
+                    2..=20 => _ = store.write_batch(WriteBatch::new().set("key", &value).set("other", "x")).unwrap(),
+                    _ => _ = store.set(b"key", &value).unwrap(),
+                }
+                done.store(write, Ordering::SeqCst);
+                if rng.chance(10) {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        scope.spawn(|| {
+            let mut rng = Rng::from_seed(seed ^ 1);
+            while !over.load(Ordering::Relaxed) {
+                let key = payload::key(rng.below(2000));
+                if rng.chance(30) {
+                    store.delete(&key).unwrap();
+                } else {
+                    store.set(&key, &payload::encode(7)).unwrap();
+                }
+                if rng.below(2000) == 0 {
+                    store.compact().unwrap();
+                }
+            }
+        });
+        let end = Instant::now() + lasting(Duration::from_secs(3));
+        while Instant::now() < end || said < 1000 || denied < 1000 {
+            let Some(view) = store.view(b"key").unwrap() else { continue };
+            let write = payload::decode_len(&view).unwrap();
+            loop {
+                let before = done.load(Ordering::SeqCst);
+                let is_up_to_date = view.is_up_to_date().unwrap();
+                let after = begun.load(Ordering::SeqCst);
+                if is_up_to_date {
+                    assert!(before <= write, "{write} is said to be there when {before} was written");
+                    said += 1;
+                } else {
+                    assert!(after > write, "{write} is said to be gone when {after} was not begun");
+                    denied += 1;
+                    break;
+                }
+            }
+        }
+    });
+    println!("said to be so {said} times, denied {denied} times");
     assert_clean(&store);
 }

@@ -30,6 +30,10 @@ public:
     hashmere::metadata metadata() const noexcept { return hashmere::metadata(c_.metadata); }
     /// Whether it looks into the file, rather than being a copy, as one of a value of at most 8 bytes is.
     bool is_zero_copy() const noexcept { return c_.zero_copy != 0; }
+    /// Whether the key still has this value: mostly one load, and never a look-up (::hm_view_is_up_to_date). Throws `error`.
+    bool is_up_to_date() const {
+        return detail::must([&](hm_error *e) { return hm_view_is_up_to_date(&c_, e); }) == HM_OK;
+    }
     const char *data() const noexcept { return static_cast<const char *>(c_.data); }
     std::size_t size() const noexcept { return c_.len; }
     const char *begin() const noexcept { return data(); }

@@ -105,6 +105,14 @@ static VALUE view_zero_copy(VALUE self) {
     return RBOOL(held(self)->hm.zero_copy);
 }
 
+static VALUE view_up_to_date(VALUE self) {
+    hm_error error;
+    int result = hm_view_is_up_to_date(&held(self)->hm, &error);
+    if (result > 0)
+        raise_error(&error);
+    return RBOOL(result == HM_OK);
+}
+
 static VALUE view_meta(VALUE self) {
     return from_meta(&held(self)->hm.metadata, Qnil);
 }
@@ -201,6 +209,7 @@ void init_view(void) {
     rb_define_method(view_class, "byteslice", view_byteslice, 2);
     rb_define_method(view_class, "getbyte", view_getbyte, 1);
     rb_define_method(view_class, "zero_copy?", view_zero_copy, 0);
+    rb_define_method(view_class, "up_to_date?", view_up_to_date, 0);
     rb_define_method(view_class, "release", view_release, 0);
     rb_define_private_method(view_class, "_meta", view_meta, 0);
     reservation_class = rb_define_class_under(hashmere_module, "Reservation", rb_cObject);

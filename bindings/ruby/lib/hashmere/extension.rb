@@ -111,6 +111,10 @@ module Hashmere
   end
 
   class View
+    # Whether the key still has this value: mostly one load, and never a look-up. A touch is no change.
+    # @return [Boolean] false: it was changed or removed, or has expired
+    def up_to_date?; end
+
     # Lets go of the bytes, whose room is free then. @return [nil]
     def release; end
 

@@ -3,7 +3,7 @@
 //! A pin word holds a segment (plus one) and how many views of this client hold it. A stopped client holds back
 //! its few segments, nothing else; a dead one is swept.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Found};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::RootWord;
@@ -20,6 +20,15 @@ pub(crate) struct Pin(u64);
 const COUNT: u64 = 1 << 32;
 
 impl<M: Mem, H: Host> Engine<M, H> {
+    /// Whether the slot in which a record was found, under a root, still leads to it. If its segment has been pinned
+    /// since then, the same word is the same record: no other is written there. Before anything else becomes of the
+    /// key its slot has another word: a cell, before a transaction; none, before a split opens the leaf that has the
+    /// key now. What a clear does to the slots is unknown, so the root is looked at behind the slot.
+    #[inline(always)]
+    pub(crate) fn leads_to(&self, found: &Found, root: u64) -> bool {
+        self.slot(found.slot_offset) == found.slot && self.root() == root
+    }
+
     /// Pins the segment that a slot points into, provided that it still does. `None`: it does not, or this client has
     /// no pin left (`exhausted`).
     #[inline(always)]

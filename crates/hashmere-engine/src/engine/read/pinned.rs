@@ -6,8 +6,8 @@ use hashmere_mem::{Host, Mem};
 
 /// What a key's value can be shown as.
 pub(crate) enum Showing {
-    /// Where it is, for as long as the pin is held.
-    Pinned(Found, Pin),
+    /// Where it is, for as long as the pin is held, and under which root it was found.
+    Pinned(Found, Pin, u64),
     /// As a copy, because the next write may replace it in place: copy it, then [`validate`](Engine::validate) it with
     /// this epoch.
     Copied(Found, u64),
@@ -29,7 +29,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         match self.probe(key, kh) {
             Probe::At(found, epoch) if found.header.is_value_first() => Showing::Copied(found, epoch),
             Probe::At(found, epoch) => match self.pin(found.slot_offset, found.slot, root, &mut false) {
-                Some(pin) if self.validate_epoch(epoch) => Showing::Pinned(found, pin),
+                Some(pin) if self.validate_epoch(epoch) => Showing::Pinned(found, pin, root),
                 Some(pin) => {
                     self.unpin(pin);
                     Showing::Unsure

@@ -34,7 +34,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Reads a value under a pin.
     pub(super) fn t_view(&self, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
         match self.show_key(key, kh) {
-            Showing::Pinned(found, pin) => {
+            Showing::Pinned(found, pin, _) => {
                 let item = self.t_copy(&found);
                 self.unpin(pin);
                 return Ok(Some(item));

@@ -3,6 +3,7 @@
 use super::{churn, clear_and_refill, filled, filled_more, many, set, wide, Case};
 use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::{strict, Client, Fixture};
+use crate::engine::Showing;
 use crate::error::WriteError;
 use crate::types::{Attributes, Item, Ttl};
 
@@ -91,6 +92,32 @@ fn view_while_the_same_slot_word_returns() {
         Ok(())
     }
     Case { name: "view/same word", geometry: strict(6), setup, act: view, concurrent: come_round, exact: true }.run();
+}
+
+/// Catches a view that is said to be up to date when its key has had another value since: the slot may have its word
+/// again, or be one of an index that was cleared.
+#[test]
+fn ask_whether_a_view_is_up_to_date() {
+    fn ask(c: &Client, _: &mut State) -> Result<(), String> {
+        let kh = c.hash(b"a0");
+        let look = || c.peek(b"a0", kh).map(|found| found.map(|meta| meta.version.0)).map_err(|e| e.to_string());
+        let Showing::Pinned(found, pin, root) = c.show_key(b"a0", kh) else { return Ok(()) };
+        let before = look();
+        let is_up_to_date = c.leads_to(&found, root);
+        let after = look();
+        c.unpin(pin);
+        let looks = [before?, after?];
+        match is_up_to_date && !looks.contains(&Some(found.version())) {
+            true => Err(format!("version {} is said to be there, and is not: {looks:?}", found.version())),
+            false => Ok(()),
+        }
+    }
+    let case = |name, geometry, concurrent, exact| {
+        Case { name, geometry, setup: filled_more, act: ask, concurrent, exact }.run();
+    };
+    case("up to date/churn", strict(12), churn_all, true);
+    case("up to date/clear", strict(12), clear_and_refill, false);
+    case("up to date/split", strict(24).small_leaves(), many, true);
 }
 
 const DIGIT: &[u8] = b"digit";

@@ -34,7 +34,7 @@ fn view(client: &Player, between: &dyn Fn()) {
 /// The same by the one look-up that suffices if nothing is in its way.
 fn view_at_once(client: &Player, between: &dyn Fn()) {
     match client.show_key(b"key", client.hash(b"key")) {
-        Showing::Pinned(found, pin) => {
+        Showing::Pinned(found, pin, _) => {
             look_twice(client, &found, between);
             client.unpin(pin);
         }
