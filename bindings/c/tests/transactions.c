@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <hashmere_transaction.h>
+#include <math.h>
 #include <sys/wait.h>
 
 static hm_store *store;
@@ -80,6 +81,25 @@ static void batches(void) {
     EXPECT(HM_OK, hm_write_batch_incr_by(batch, KEY("b"), 1, NULL, &error));
     EXPECT(HM_E_NOT_A_NUMBER, hm_write_batch_commit(store, batch, NULL, NULL, &error));
     CHECK(get_is("c", NULL));
+    /* The other kinds of counter. */
+    EXPECT(HM_OK, hm_write_batch_clear(batch, &error));
+    const hm_signed_counter below = {-2, {0, HM_NEVER, 0, 0}};
+    const hm_float_counter tenth = {0.1, {0, HM_NEVER, 0, 0}};
+    EXPECT(HM_OK, hm_write_batch_incr_signed(batch, KEY("signed"), 1, &below, &error));
+    EXPECT(HM_OK, hm_write_batch_incr_signed(batch, KEY("signed"), -5, NULL, &error));
+    EXPECT(HM_OK, hm_write_batch_incr_signed(batch, KEY("no"), 1, NULL, &error));
+    EXPECT(HM_OK, hm_write_batch_incr_float(batch, KEY("float"), 1, &tenth, &error));
+    EXPECT(HM_OK, hm_write_batch_incr_float(batch, KEY("float"), 0.2, NULL, &error));
+    r = (results){.count = 0};
+    EXPECT(HM_OK, hm_write_batch_commit(store, batch, keep, &r, &error));
+    CHECK(r.count == 5 && r.of[0].signed_number == -2 && r.of[1].signed_number == -7 && r.of[2].result == HM_ABSENT);
+    CHECK(r.of[3].float_number == 0.1 && r.of[4].float_number == 0.3 && get_is("signed", "-7") && get_is("float", "0.3"));
+    EXPECT(HM_OK, hm_write_batch_incr_signed(batch, KEY("signed"), INT64_MIN, NULL, &error));
+    EXPECT(HM_E_OVERFLOW, hm_write_batch_commit(store, batch, NULL, NULL, &error));
+    EXPECT(HM_OK, hm_write_batch_clear(batch, &error));
+    EXPECT(HM_OK, hm_write_batch_incr_float(batch, KEY("float"), INFINITY, NULL, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_write_batch_commit(store, batch, NULL, NULL, &error));
+    CHECK(get_is("signed", "-7") && get_is("float", "0.3"));
     /* The limit, and one more. */
     EXPECT(HM_OK, hm_write_batch_clear(batch, &error));
     for (uint32_t i = 0; i < 1024; i++) EXPECT(HM_OK, hm_write_batch_set(batch, &i, sizeof i, &i, sizeof i, NULL, &error));
@@ -169,6 +189,18 @@ static void transactions(void) {
     CHECK(now == 7);
     EXPECT(HM_ABSENT, hm_transaction_incr_by(t, KEY("t3"), 1, NULL, NULL, &error));
     EXPECT(HM_E_NOT_A_NUMBER, hm_transaction_incr_by(t, KEY("t1"), 1, NULL, &now, &error));
+    const hm_signed_counter below = {-2, {0, HM_NEVER, 0, 0}};
+    int64_t signed_now;
+    double fraction;
+    EXPECT(HM_OK, hm_transaction_incr_signed(t, KEY("t4"), 5, &below, &signed_now, &error));
+    CHECK(signed_now == -2);
+    EXPECT(HM_OK, hm_transaction_incr_float(t, KEY("t4"), 0.5, NULL, &fraction, &error));
+    CHECK(fraction == -1.5);
+    EXPECT(HM_E_NOT_A_NUMBER, hm_transaction_incr_signed(t, KEY("t4"), 1, NULL, NULL, &error));
+    EXPECT(HM_ABSENT, hm_transaction_incr_signed(t, KEY("t3"), 1, NULL, NULL, &error));
+    EXPECT(HM_ABSENT, hm_transaction_incr_float(t, KEY("t3"), 1, NULL, NULL, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_transaction_incr_float(t, KEY("t4"), NAN, NULL, NULL, &error));
+    EXPECT(HM_OK, hm_transaction_delete(t, KEY("t4"), &error));
     EXPECT(HM_OK, hm_transaction_append(t, KEY("t1"), KEY("!"), &error));
     EXPECT(HM_OK, hm_transaction_prepend(t, KEY("t1"), KEY("my "), &error));
     EXPECT(HM_ABSENT, hm_transaction_append(t, KEY("t3"), KEY("!"), &error));

@@ -6,7 +6,7 @@
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
-using hashmere::condition, hashmere::counter, hashmere::transaction, hashmere::write_batch;
+using hashmere::condition, hashmere::counter, hashmere::float_counter, hashmere::signed_counter, hashmere::transaction, hashmere::write_batch;
 
 static void batches(hashmere::store &store) {
     write_batch batch;
@@ -32,6 +32,15 @@ static void batches(hashmere::store &store) {
     batch.set("c", "1").incr_by("b", 1);
     CHECK(fails(HM_E_NOT_A_NUMBER, [&] { store.write_batch(batch); }) && !store.contains("c"));
     CHECK(store.expected().write_batch(batch).code() == HM_E_NOT_A_NUMBER);
+    // The other kinds of counter.
+    batch.clear();
+    batch.incr_signed("signed", 1, signed_counter(-2)).incr_signed("signed", -5).incr_signed("no", 1);
+    batch.incr_float("float", 1, float_counter(0.1)).incr_float("float", 0.2);
+    const auto counted = store.write_batch(batch);
+    CHECK(counted[0].signed_number == -2 && counted[1].signed_number == -7 && !counted[2].was_there);
+    CHECK(counted[4].float_number == 0.3 && store.get("signed") == "-7" && store.get("float") == "0.3");
+    batch.incr_signed("signed", INT64_MIN);
+    CHECK(fails(HM_E_OVERFLOW, [&] { store.write_batch(batch); }) && store.get("float") == "0.3");
     // The limit, and one more.
     batch.clear();
     for (int i = 0; i < 1024; i++) batch.set(hashmere::bytes::of(i), "x");
@@ -69,6 +78,8 @@ static void transactions(hashmere::store &store) {
         t.set("note", "b", hashmere::attributes().flags(4));
         CHECK(t.append("note", "c") && t.prepend("note", "a") && !t.append("no", "x") && !t.prepend("no", "x"));
         CHECK(t.touch("note", hashmere::expiry::after(50s)) && !t.touch("no", {}) && !t.incr_by("no", 1) && !t.get("no"));
+        CHECK(t.incr_signed("never", 1, signed_counter(-2)) == -2 && t.incr_float("never", 0.5) == -1.5);
+        CHECK(!t.incr_signed("no", 1) && !t.incr_float("no", 1));
         t.set("never", "x");
         t.erase("never");
         CHECK(!t.contains("never"));

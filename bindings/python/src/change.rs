@@ -33,6 +33,28 @@ pub fn counter(
     Ok(Counter { initial, attributes: given(ttl, expires_at, flags)? })
 }
 
+/// The same of one that may be below zero.
+pub fn signed_counter(
+    initial: Any<'_, '_>,
+    ttl: Any<'_, '_>,
+    expires_at: Any<'_, '_>,
+    flags: Any<'_, '_>,
+) -> PyResult<Counter<i64>> {
+    let initial = initial.map(|n| signed(n, "initial")).transpose()?;
+    Ok(Counter { initial, attributes: given(ttl, expires_at, flags)? })
+}
+
+/// The same of a fraction.
+pub fn float_counter(
+    initial: Any<'_, '_>,
+    ttl: Any<'_, '_>,
+    expires_at: Any<'_, '_>,
+    flags: Any<'_, '_>,
+) -> PyResult<Counter<f64>> {
+    let initial = initial.map(|n| float(n, "initial")).transpose()?;
+    Ok(Counter { initial, attributes: given(ttl, expires_at, flags)? })
+}
+
 /// A signed number of 64 bits.
 pub fn signed(number: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
     number.extract::<i64>().map_err(|error| match error.is_instance_of::<PyTypeError>(number.py()) {
@@ -42,7 +64,7 @@ pub fn signed(number: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
 }
 
 /// A floating-point number, or an integer that is one.
-fn float(number: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+pub fn float(number: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
     number.extract::<f64>().map_err(|error| match error.is_instance_of::<PyTypeError>(number.py()) {
         true => bytes::refused(number, &format!("{name} must be a float")),
         false => error,
@@ -244,8 +266,7 @@ impl StoreBase {
         expires_at: Any<'_, '_>,
         flags: Any<'_, '_>,
     ) -> PyResult<Option<i64>> {
-        let initial = initial.map(|n| signed(n, "initial")).transpose()?;
-        let counter = Counter { initial, attributes: given(ttl, expires_at, flags)? };
+        let counter = signed_counter(initial, ttl, expires_at, flags)?;
         let by = by.map_or(Ok(1), |by| signed(by, "by"))?;
         self.enter(py)?.incr_signed(key.0, by, counter).or_raise(py)
     }
@@ -265,8 +286,7 @@ impl StoreBase {
         expires_at: Any<'_, '_>,
         flags: Any<'_, '_>,
     ) -> PyResult<Option<f64>> {
-        let initial = initial.map(|n| float(n, "initial")).transpose()?;
-        let counter = Counter { initial, attributes: given(ttl, expires_at, flags)? };
+        let counter = float_counter(initial, ttl, expires_at, flags)?;
         let by = float(by, "by")?;
         self.enter(py)?.incr_float(key.0, by, counter).or_raise(py)
     }

@@ -2,7 +2,7 @@
 
 use crate::attributes::{expiry, given};
 use crate::bytes::Value;
-use crate::change::{counter, signed};
+use crate::change::{counter, float, float_counter, signed, signed_counter};
 use crate::error::{gone, misuse, OrRaise};
 use crate::key::PlainKey;
 use crate::store::StoreBase;
@@ -114,6 +114,42 @@ impl Transaction {
         let counter = counter(initial, ttl, expires_at, flags)?;
         let by = by.map_or(Ok(1), |by| signed(by, "by"))?;
         self.with(py, |t| t.incr_by(key.0, by, counter))?.or_raise(py)
+    }
+
+    /// Adds to a signed counter, which may be below zero; beyond 64 bits ``Overflow`` is raised. Else as ``incr``.
+    #[pyo3(signature = (key, by=None, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn incr_signed(
+        &self,
+        py: Python<'_>,
+        key: PlainKey<'_>,
+        by: Any<'_, '_>,
+        initial: Any<'_, '_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<i64>> {
+        let counter = signed_counter(initial, ttl, expires_at, flags)?;
+        let by = by.map_or(Ok(1), |by| signed(by, "by"))?;
+        self.with(py, |t| t.incr_signed(key.0, by, counter))?.or_raise(py)
+    }
+
+    /// Adds to a decimal fraction, exactly; the number next to the sum. Else as ``incr``.
+    #[pyo3(signature = (key, by, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn incr_float(
+        &self,
+        py: Python<'_>,
+        key: PlainKey<'_>,
+        by: &Bound<'_, PyAny>,
+        initial: Any<'_, '_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<f64>> {
+        let counter = float_counter(initial, ttl, expires_at, flags)?;
+        let by = float(by, "by")?;
+        self.with(py, |t| t.incr_float(key.0, by, counter))?.or_raise(py)
     }
 
     /// Puts bytes behind a value; ``False``: the key is absent.

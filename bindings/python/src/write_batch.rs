@@ -2,7 +2,7 @@
 
 use crate::attributes::{expiry, given, unsigned};
 use crate::bytes::{self, Value};
-use crate::change::{counter, signed};
+use crate::change::{counter, float, float_counter, signed, signed_counter};
 use crate::error::{misuse, OrRaise};
 use crate::item::item;
 use crate::key::PlainKey;
@@ -111,6 +111,44 @@ impl WriteBatch {
         })
     }
 
+    /// Adds to a signed counter, which may be below zero; beyond 64 bits the write raises ``Overflow``. Else as
+    /// ``incr``.
+    #[pyo3(signature = (key, by=None, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
+    fn incr_signed<'py>(
+        this: Bound<'py, Self>,
+        key: PlainKey<'_>,
+        by: Any<'_, '_>,
+        initial: Any<'_, '_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let counter = signed_counter(initial, ttl, expires_at, flags)?;
+        let by = by.map_or(Ok(1), |by| signed(by, "by"))?;
+        Self::add(this, key, false, |batch, key| {
+            batch.incr_signed(key, by, counter);
+        })
+    }
+
+    /// Adds to a decimal fraction, exactly. Its result: the number next to the sum, or ``None``. Else as ``incr``; what
+    /// is not finite is refused by the write.
+    #[pyo3(signature = (key, by, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
+    fn incr_float<'py>(
+        this: Bound<'py, Self>,
+        key: PlainKey<'_>,
+        by: &Bound<'_, PyAny>,
+        initial: Any<'_, '_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let counter = float_counter(initial, ttl, expires_at, flags)?;
+        let by = float(by, "by")?;
+        Self::add(this, key, false, |batch, key| {
+            batch.incr_float(key, by, counter);
+        })
+    }
+
     /// Puts bytes behind a value. Its result: whether the key was there.
     #[pyo3(signature = (key, tail, /))]
     fn append<'py>(this: Bound<'py, Self>, key: PlainKey<'_>, tail: Value<'_>) -> PyResult<Bound<'py, Self>> {
@@ -168,6 +206,8 @@ impl Operations {
                 BatchResult::Stored(stored) => list.append(stored.version.0)?,
                 BatchResult::Deleted(is) | BatchResult::Extended(is) | BatchResult::Touched(is) => list.append(is)?,
                 BatchResult::Counted(number) => list.append(number)?,
+                BatchResult::CountedSigned(number) => list.append(number)?,
+                BatchResult::CountedFloat(number) => list.append(number)?,
                 BatchResult::Item(Some(found)) => {
                     list.append(item(py, key.as_deref().unwrap_or_default(), &found.value, &found.metadata)?)?;
                 }

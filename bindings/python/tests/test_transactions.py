@@ -1,5 +1,6 @@
 """Several keys at one moment: batches, conditions, transactions, snapshot reads."""
 
+import math
 import os
 import random
 import threading
@@ -28,6 +29,29 @@ def test_batch(store):
     batch.clear()
     assert len(batch) == 0
     assert [item.value for item in store.write_batch(WriteBatch().set("e", "é").get("e").set("n", "").get("n"))[1::2]] == ["é".encode(), b""]
+
+
+def test_every_kind_of_counter(store):
+    batch = WriteBatch().incr_signed("s", 1, initial=-2, flags=3).incr_signed("s", -5).incr_signed("no").incr_float("no", 1)
+    batch.incr_float("f", 1, initial=0.1).incr_float("f", 0.2)
+    assert store.write_batch(batch) == [-2, -7, None, None, 0.1, 0.3]
+    assert store["s"] == b"-7" and store["f"] == b"0.3" and store.get_item("s").flags == 3
+
+    def count(t: Transaction) -> tuple:
+        assert t.incr_signed("no") is None and t.incr_float("no", 1) is None
+        return t.incr_signed("s"), t.incr_float("f", -1), t.incr_float("new", 1, initial=2, ttl=50)
+
+    assert store.transaction(count) == (-6, -0.7, 2.0)
+    assert store["s"] == b"-6" and store["f"] == b"-0.7" and 0 < store.ttl("new") <= 50
+    for error, bad in [(hashmere.Overflow, WriteBatch().incr_signed("s", -(2**63))), (hashmere.NotANumber, WriteBatch().incr_signed("f")),
+                       (hashmere.InvalidState, WriteBatch().incr_float("f", math.inf))]:
+        with pytest.raises(error):
+            store.write_batch(bad.set("s", "x"))
+    for error, wrong in [(TypeError, lambda t: t.incr_signed("s", 0.5)), (OverflowError, lambda t: t.incr_signed("s", 2**63)),
+                         (TypeError, lambda t: t.incr_float("s", "1"))]:
+        with pytest.raises(error):
+            store.transaction(wrong)
+    assert store["s"] == b"-6"
 
 
 def test_batch_that_cannot_be(store):

@@ -182,6 +182,7 @@ class TestOperations < StoreTest
     assert_equal 42, assert_raises(Hashmere::Overflow) { @store.incr_signed("s", -2**63) }.code
     assert_raises(RangeError) { @store.incr_signed("s", 2**63) }
     assert_raises(TypeError) { @store.incr_signed("s", 0.5) }
+    assert_raises(TypeError) { @store.incr_signed("s", 1, initial: 0.5) }
     assert_equal "-4", @store["s"]
 
     assert_nil @store.incr_float("f", 1)
@@ -231,7 +232,9 @@ class TestOperations < StoreTest
   def test_views
     @store["v"] = "0123456789"
     view = @store.view("v")
+    assert_predicate view, :up_to_date?
     @store["v"] = "new"
+    refute_predicate view, :up_to_date?
     assert_predicate view, :zero_copy?
     assert_equal "0123456789", view.to_s
     assert_equal ["234", 51, "89", "", nil, nil], [view[2, 3], view[3], view[-2..], view[10..], view[11..], view[-11]]
@@ -239,6 +242,7 @@ class TestOperations < StoreTest
     view.release
     view.release
     assert_raises(Hashmere::Closed) { view.to_s }
+    assert_raises(Hashmere::Closed) { view.up_to_date? }
     assert_nil @store.view("absent")
     assert_raises(RuntimeError) { @store.reserve("w", 3) { |room| room.write(0, "abc"); raise "no" } }
     refute @store.key?("w")

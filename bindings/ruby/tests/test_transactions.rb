@@ -27,6 +27,27 @@ class TestTransactions < StoreTest
     assert_equal ["é", ""], @store.write_batch { |b| b.set("e", "é").get("e").set("empty", "").get("empty") }.grep(Hashmere::Item).map(&:value)
   end
 
+  def test_every_kind_of_counter
+    batch = Hashmere::WriteBatch.new.incr_signed("s", 1, initial: -2, flags: 3).incr_signed("s", -5).incr_signed("no").incr_float("no", 1)
+    batch.incr_float("f", 1, initial: 0.1).incr_float("f", 0.2)
+    assert_equal [-2, -7, nil, nil, 0.1, 0.3], @store.write_batch(batch)
+    assert_equal ["-7", "0.3", 3], [@store["s"], @store["f"], @store.flags("s")]
+    counted = @store.transaction do |t|
+      assert_nil t.incr_signed("no")
+      assert_nil t.incr_float("no", 1)
+      [t.incr_signed("s"), t.incr_float("f", -1), t.incr_float("new", 1, initial: 2, ttl: 50)]
+    end
+    assert_equal [-6, -0.7, 2.0], counted
+    assert_in_delta 50, @store.ttl("new"), 49
+    assert_raises(Hashmere::Overflow) { @store.write_batch { |b| b.set("f", "x").incr_signed("s", -2**63) } }
+    assert_raises(Hashmere::NotANumber) { @store.write_batch { |b| b.incr_signed("f") } }
+    assert_raises(Hashmere::InvalidState) { @store.write_batch { |b| b.incr_float("f", Float::NAN) } }
+    assert_raises(TypeError) { @store.transaction { |t| t.incr_signed("s", 0.5) } }
+    assert_raises(RangeError) { @store.transaction { |t| t.incr_signed("s", 2**63) } }
+    assert_raises(TypeError) { batch.incr_float("f", "1") }
+    assert_equal ["-6", "-0.7"], @store.values_at("s", "f")
+  end
+
   def test_batch_that_cannot_be
     @store["text"] = "x"
     error = assert_raises(Hashmere::NotANumber) { @store.write_batch { |b| b.set("a", "1").incr("text") } }
@@ -44,6 +65,8 @@ class TestTransactions < StoreTest
     assert_raises(TypeError) { many.set("a", 1) }
     assert_raises(TypeError) { many.get(Hashmere::HashedKey.new("a", 1)) }
     assert_raises(RangeError) { many.incr("a", 2**63) }
+    assert_raises(TypeError) { many.incr("a", 1.5) }
+    assert_raises(TypeError) { @store.transaction { |t| t.incr("a", 1.5) } }
     assert_raises(TypeError) { many.dup }
     assert_equal 1025, many.size
   end

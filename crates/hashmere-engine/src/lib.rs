@@ -43,8 +43,8 @@ mod watcher;
 pub use backup_file::BackupReport;
 pub use caller_buffer::Roomed;
 pub use engine::{
-    add_fractions, number_of, step, Activity, CheckReport, ClientActivity, ClientStats, CounterKind, Engine, FeedInfo,
-    FeedStep, Figures, Found, KeyHash, OperationCounts, PinActivity, Problem, RegionInfo, Rounds, ScanStep, Signed,
+    add_fractions, step, Activity, CheckReport, ClientActivity, ClientStats, CounterKind, Engine, FeedInfo, FeedStep,
+    Figures, Found, FractionStep, KeyHash, OperationCounts, PinActivity, Problem, RegionInfo, Rounds, ScanStep, Signed,
     Stats, Tick, Unsigned, When, Writer, WriterGuard, BATCH,
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};

@@ -65,6 +65,14 @@ int hm_write_batch_delete(hm_write_batch *batch, const void *key, size_t key_len
 int hm_write_batch_incr_by(hm_write_batch *batch, const void *key, size_t key_len, int64_t by, const hm_counter *create,
                            hm_error *error);
 
+/** Adds: count, as ::hm_incr_signed. `create` may be NULL. @return #HM_OK */
+int hm_write_batch_incr_signed(hm_write_batch *batch, const void *key, size_t key_len, int64_t by,
+                               const hm_signed_counter *create, hm_error *error);
+
+/** Adds: count, as ::hm_incr_float. `create` may be NULL. What is not finite is refused by the commit. @return #HM_OK */
+int hm_write_batch_incr_float(hm_write_batch *batch, const void *key, size_t key_len, double by,
+                              const hm_float_counter *create, hm_error *error);
+
 /** Adds: put bytes behind a value, if the key is there. @return #HM_OK */
 int hm_write_batch_append(hm_write_batch *batch, const void *key, size_t key_len, const void *tail, size_t tail_len,
                           hm_error *error);
@@ -84,7 +92,9 @@ int hm_write_batch_get(hm_write_batch *batch, const void *key, size_t key_len, h
 typedef struct hm_batch_result {
     int32_t result;       /**< #HM_OK, or #HM_ABSENT: the key was not there (and, of a count, is not now). */
     uint32_t reserved;    /**< 0. */
-    uint64_t number;      /**< A count: the number now. */
+    uint64_t number;      /**< A count by ::hm_write_batch_incr_by: the number now. */
+    int64_t signed_number; /**< One by ::hm_write_batch_incr_signed. */
+    double float_number;  /**< One by ::hm_write_batch_incr_float: the number next to its text. */
     hm_stored stored;     /**< A set: what was stored, as it is after the batch; all zero if a later operation removed it. */
     hm_bytes value;       /**< A get: the value. */
     hm_metadata metadata; /**< A get: the rest; of a key that an earlier operation of the batch wrote, the version and the UID are 0. */
@@ -96,7 +106,7 @@ typedef int (*hm_show_result)(void *user, size_t index, const hm_batch_result *r
 /**
  * Does all operations of a batch at one moment.
  * @param show  is called, when all is done, for each operation; may be NULL
- * @return #HM_OK; #HM_E_NOT_A_NUMBER, #HM_E_TOO_MANY_KEYS, #HM_E_CONFLICT (others changed for 5 seconds, and 1,000 times, what it had to
+ * @return #HM_OK; #HM_E_NOT_A_NUMBER, #HM_E_OVERFLOW, #HM_E_INVALID_STATE, #HM_E_TOO_MANY_KEYS, #HM_E_CONFLICT (others changed for 5 seconds, and 1,000 times, what it had to
  *         read) and the errors of ::hm_set: nothing has changed then
  */
 int hm_write_batch_commit(hm_store *store, hm_write_batch *batch, hm_show_result show, void *user, hm_error *error);
@@ -166,6 +176,17 @@ int hm_transaction_delete(hm_transaction *transaction, const void *key, size_t k
 /** Counts, as ::hm_incr_by. `create` and `now` may be NULL. @return #HM_OK, #HM_ABSENT, #HM_E_NOT_A_NUMBER */
 int hm_transaction_incr_by(hm_transaction *transaction, const void *key, size_t key_len, int64_t by,
                            const hm_counter *create, uint64_t *now, hm_error *error);
+
+/** Counts, as ::hm_incr_signed. `create` and `now` may be NULL. @return #HM_OK, #HM_ABSENT, #HM_E_NOT_A_NUMBER, #HM_E_OVERFLOW */
+int hm_transaction_incr_signed(hm_transaction *transaction, const void *key, size_t key_len, int64_t by,
+                               const hm_signed_counter *create, int64_t *now, hm_error *error);
+
+/**
+ * Counts, as ::hm_incr_float. `create` and `now` may be NULL.
+ * @return #HM_OK, #HM_ABSENT, #HM_E_NOT_A_NUMBER, #HM_E_OVERFLOW, #HM_E_INVALID_STATE
+ */
+int hm_transaction_incr_float(hm_transaction *transaction, const void *key, size_t key_len, double by,
+                              const hm_float_counter *create, double *now, hm_error *error);
 
 /** Puts bytes behind a value, keeping flags and expiry. @return #HM_OK, #HM_ABSENT */
 int hm_transaction_append(hm_transaction *transaction, const void *key, size_t key_len, const void *tail, size_t tail_len,

@@ -335,6 +335,8 @@ pub struct HmBatchResult {
     pub result: i32,
     pub reserved: u32,
     pub number: u64,
+    pub signed_number: i64,
+    pub float_number: f64,
     pub stored: HmStored,
     pub value: HmBytes,
     pub metadata: HmMetadata,

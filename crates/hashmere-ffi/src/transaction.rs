@@ -1,7 +1,8 @@
 //! `hashmere_transaction.h`: transactions, call by call.
 
-use crate::abi::{HmAttributes, HmCounter};
+use crate::abi::{HmAttributes, HmCounter, HmFloatCounter, HmSignedCounter};
 use crate::args::{Attached, Buffer, Bytes, Create, Expiry, Maybe, Open, Out, Owned, Plain};
+use crate::counters::counted;
 use crate::handle::HmStore;
 use crate::queue::close;
 use crate::reading::{fits, present};
@@ -73,9 +74,29 @@ export! {
         create: Create = (create: *const HmCounter),
         now: Maybe<u64> = (now: *mut u64),
     ) {
-        let Some(number) = transaction.0.with(|t| t.incr_by(key, by, create))? else { return Ok(ABSENT) };
-        now.put(number);
-        Ok(OK)
+        Ok(counted(transaction.0.with(|t| t.incr_by(key, by, create))?, &now))
+    }
+
+    /// See `hashmere_transaction.h`.
+    fn hm_transaction_incr_signed(
+        transaction: Owned = (transaction: *mut HmTransaction),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        by: Plain = (by: i64),
+        create: Create = (create: *const HmSignedCounter),
+        now: Maybe<i64> = (now: *mut i64),
+    ) {
+        Ok(counted(transaction.0.with(|t| t.incr_signed(key, by, create))?, &now))
+    }
+
+    /// See `hashmere_transaction.h`.
+    fn hm_transaction_incr_float(
+        transaction: Owned = (transaction: *mut HmTransaction),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        by: Plain = (by: f64),
+        create: Create = (create: *const HmFloatCounter),
+        now: Maybe<f64> = (now: *mut f64),
+    ) {
+        Ok(counted(transaction.0.with(|t| t.incr_float(key, by, create))?, &now))
     }
 
     /// See `hashmere_transaction.h`.

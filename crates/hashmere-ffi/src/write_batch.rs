@@ -1,7 +1,8 @@
 //! `hashmere_transaction.h`: batches, with conditions and without, and snapshot reads.
 
 use crate::abi::{
-    HmAttributes, HmBatchResult, HmBytes, HmCondition, HmCounter, HmPair, HmShowItem, HmShowResult, HmStored,
+    HmAttributes, HmBatchResult, HmBytes, HmCondition, HmCounter, HmFloatCounter, HmPair, HmShowItem, HmShowResult,
+    HmSignedCounter, HmStored,
 };
 use crate::args::{Attached, Bytes, Callback, Create, Expiry, Open, Out, Owned, Plain, Shared};
 use crate::arrays::{Conditions, Many};
@@ -32,7 +33,16 @@ fn told(result: &BatchResult) -> HmBatchResult {
     let nothing = HmBytes { data: ptr::null(), len: 0 };
     let stored = HmStored { version: 0, uid: 0, created: 0 };
     let metadata = Metadata::default().into();
-    let mut told = HmBatchResult { result: OK, reserved: 0, number: 0, stored, value: nothing, metadata };
+    let mut told = HmBatchResult {
+        result: OK,
+        reserved: 0,
+        number: 0,
+        signed_number: 0,
+        float_number: 0.0,
+        stored,
+        value: nothing,
+        metadata,
+    };
     let was_there = match result {
         BatchResult::Stored(done) => {
             told.stored = (*done).into();
@@ -43,6 +53,14 @@ fn told(result: &BatchResult) -> HmBatchResult {
         }
         BatchResult::Counted(number) => {
             told.number = number.unwrap_or(0);
+            number.is_some()
+        }
+        BatchResult::CountedSigned(number) => {
+            told.signed_number = number.unwrap_or(0);
+            number.is_some()
+        }
+        BatchResult::CountedFloat(number) => {
+            told.float_number = number.unwrap_or(0.0);
             number.is_some()
         }
         BatchResult::Item(item) => {
@@ -110,6 +128,28 @@ export! {
         create: Create = (create: *const HmCounter),
     ) {
         batch.0.incr(key, by, create);
+        Ok(OK)
+    }
+
+    /// See `hashmere_transaction.h`.
+    fn hm_write_batch_incr_signed(
+        batch: Owned = (batch: *mut HmWriteBatch),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        by: Plain = (by: i64),
+        create: Create = (create: *const HmSignedCounter),
+    ) {
+        batch.0.incr_signed(key, by, create);
+        Ok(OK)
+    }
+
+    /// See `hashmere_transaction.h`.
+    fn hm_write_batch_incr_float(
+        batch: Owned = (batch: *mut HmWriteBatch),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        by: Plain = (by: f64),
+        create: Create = (create: *const HmFloatCounter),
+    ) {
+        batch.0.incr_float(key, by, create);
         Ok(OK)
     }
 

@@ -4,12 +4,12 @@
 //! Catches: lost increments, overflow handled wrongly, a text form that differs from the number.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, Counter, Expiry, Options, Store, Ttl, WriteError};
+use hashmere::{Attributes, BatchResult, Counter, Expiry, Options, Store, Ttl, WriteBatch, WriteError};
 use hashmere_testkit::limits::{wait_until, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, tiny, worker};
+use hashmere_testkit::{assert_clean, small, tiny, worker};
 use std::time::Duration;
 
 fn stage(name: &str) -> (Scratch, Store) {
@@ -361,4 +361,60 @@ fn eight_processes_add_up() {
     for key in 0..5 {
         assert_eq!(text(&store, &payload::key(key)), total.to_string(), "counter {key}");
     }
+}
+
+#[test]
+fn every_kind_of_counter_counts_in_a_batch_and_in_a_transaction() {
+    use BatchResult::{Counted, CountedFloat, CountedSigned};
+    let (scratch, store) = stage("counters-transactions");
+    let counter = Counter { initial: Some(-2), attributes: Attributes::NONE.flags(3) };
+    let fraction = Counter { initial: Some(0.1), ..Counter::default() };
+    let mut batch = WriteBatch::new();
+    batch.incr_signed("signed", 5, counter).incr_signed("signed", -5, counter);
+    batch.incr_signed("none", 5, Counter::default()).incr_float("none", 5.0, Counter::default());
+    batch.incr_float("float", 7.0, fraction).incr_float("float", 0.2, fraction).incr("float none", 1, EXISTING);
+    let results = store.write_batch(&batch).unwrap();
+    assert_eq!(results[..3], [CountedSigned(Some(-2)), CountedSigned(Some(-7)), CountedSigned(None)]);
+    assert_eq!(results[3..], [CountedFloat(None), CountedFloat(Some(0.1)), CountedFloat(Some(0.3)), Counted(None)]);
+    let signed = store.get_item("signed").unwrap().unwrap();
+    assert_eq!((&signed.value[..], signed.metadata.flags), (&b"-7"[..], 3));
+    assert_eq!(store.get("float").unwrap().unwrap(), b"0.3");
+    // It keeps flags, adds to what the transaction wrote, and sees what others count.
+    let seen = store.transaction(|t| -> Result<_, WriteError> {
+        let first = t.incr_signed("signed", 1, Counter::default())?;
+        t.set("own", "1.5")?;
+        let own = (t.incr_float("own", -2.0, Counter::default())?, t.incr_float("none", 1.0, Counter::default())?);
+        Ok((first, own, t.incr_signed("signed", -1, Counter::default())?))
+    });
+    assert_eq!(seen.unwrap(), (Some(-6), (Some(-0.5), None), Some(-7)));
+    assert_eq!(store.metadata("signed").unwrap().unwrap().flags, 3);
+    // The limits of each kind, and what is none: nothing has changed then.
+    store.set("most", i64::MAX.to_string().as_bytes()).unwrap();
+    store.set("large", b"1.7e308").unwrap();
+    let refused = |add: &dyn Fn(&mut WriteBatch)| {
+        let mut batch = WriteBatch::new();
+        batch.set("changed", "x");
+        add(&mut batch);
+        let error = store.write_batch(&batch).unwrap_err();
+        assert!(!store.contains_key("changed").unwrap(), "{error:?}");
+        error
+    };
+    let existing = Counter::default();
+    let none = Counter::default();
+    assert!(matches!(refused(&|b| _ = b.incr_signed("most", 1, existing)), WriteError::Overflow));
+    assert!(matches!(refused(&|b| _ = b.incr_signed("float", 1, existing)), WriteError::NotANumber));
+    assert!(matches!(refused(&|b| _ = b.incr("signed", 1, EXISTING)), WriteError::NotANumber));
+    assert!(matches!(refused(&|b| _ = b.incr_float("large", 1.7e308, none)), WriteError::Overflow));
+    assert!(matches!(refused(&|b| _ = b.incr_float("float", f64::NAN, none)), WriteError::InvalidState(_)));
+    let infinite = Counter { initial: Some(f64::INFINITY), ..Counter::default() };
+    assert!(matches!(refused(&|b| _ = b.incr_float("new", 1.0, infinite)), WriteError::InvalidState(_)));
+    assert_eq!(store.get("most").unwrap().unwrap(), i64::MAX.to_string().as_bytes());
+    // In a store of fixed lengths a number is filled up with zeros, as by the calls for one key.
+    let fixed = Options::new().fixed_value_len(6).open(scratch.store("fixed")).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.incr_signed("signed", 5, counter).incr_float("float", 0.2, fraction);
+    fixed.write_batch(&batch).unwrap();
+    assert_eq!(fixed.get("signed").unwrap().unwrap(), b"-00002");
+    assert_eq!(fixed.get("float").unwrap().unwrap(), b"0000.1");
+    assert_clean(&store);
 }

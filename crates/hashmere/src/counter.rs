@@ -2,29 +2,7 @@
 
 use crate::key::Name;
 use crate::{Counter, Item, Key, Store, Update, WriteError};
-use hashmere_engine::{add_fractions, step, Address, CounterKind, Signed, Tick, Unsigned};
-
-/// What a fraction is that was never counted.
-const ZERO: &[u8] = b"0";
-
-/// The shortest text of a fraction that a counter can have.
-fn text_of(number: f64, what: &'static str) -> Result<String, WriteError> {
-    match number.is_finite() {
-        true => Ok(number.to_string()),
-        false => Err(WriteError::InvalidState(what)),
-    }
-}
-
-/// What a value and a step come to: the text and the number next to it.
-fn sum(value: &[u8], step: &[u8]) -> Result<(String, f64), WriteError> {
-    let text = add_fractions(value, step)?;
-    // Every text of a sum is one of a number.
-    let number: f64 = text.parse().map_err(|_| WriteError::NotANumber)?;
-    if number.is_infinite() {
-        return Err(WriteError::Overflow);
-    }
-    Ok((text, number))
-}
+use hashmere_engine::{step, Address, CounterKind, FractionStep, Signed, Tick, Unsigned};
 
 impl Store {
     /// Adds to a counter, wrapping at 2^64; returns its new value. `None`: the key is missing and `counter` does not
@@ -84,29 +62,22 @@ impl Store {
         by: f64,
         counter: Counter<f64>,
     ) -> Result<Option<f64>, WriteError> {
-        let by = text_of(by, "a floating-point step is NaN or infinite; give a finite one")?;
-        let initial = match counter.initial {
-            None => None,
-            Some(initial) => {
-                let text = text_of(initial, "the initial value of a counter is NaN or infinite; give a finite one")?;
-                Some(sum(ZERO, text.as_bytes())?)
-            }
-        };
+        let step = FractionStep::new(by, counter.initial)?;
         let engine = self.engine();
         let (mut now, mut refused) = (None, None);
         let mut add = |item: Option<&Item>| {
             (now, refused) = (None, None);
-            match (item.map(|item| sum(&item.value, by.as_bytes())), &initial) {
-                (Some(Ok((text, number))), _) => {
+            match step.next(item.map(|item| &item.value[..])) {
+                Ok(Some((text, number))) => {
                     now = Some(number);
-                    Update::SetMinVersion(engine.fraction_text(text), counter.attributes.min_version)
+                    let text = engine.fraction_text(text);
+                    match item {
+                        Some(_) => Update::SetMinVersion(text, counter.attributes.min_version),
+                        None => Update::SetWith(text, counter.attributes),
+                    }
                 }
-                (None, Some((text, number))) => {
-                    now = Some(*number);
-                    Update::SetWith(engine.fraction_text(text.clone()), counter.attributes)
-                }
-                (None, None) => Update::Keep,
-                (Some(Err(error)), _) => {
+                Ok(None) => Update::Keep,
+                Err(error) => {
                     refused = Some(error);
                     Update::Keep
                 }
@@ -119,7 +90,7 @@ impl Store {
         match (refused, updated) {
             (Some(error), Ok(_)) => Err(error),
             (None, Ok(_)) => Ok(now),
-            (_, Err(WriteError::Stale)) if initial.is_none() => Ok(None),
+            (_, Err(WriteError::Stale)) if counter.initial.is_none() => Ok(None),
             (_, Err(error)) => Err(error),
         }
     }

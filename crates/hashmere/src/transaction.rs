@@ -84,6 +84,33 @@ impl Transaction<'_, '_> {
         self.0.incr_by(key.as_ref(), by, counter)
     }
 
+    /// Adds to a counter that may be below zero, as [`Store::incr_signed`]; `None`: the key is absent and stays so.
+    ///
+    /// # Errors
+    /// [`WriteError::Overflow`]: the sum is below -2^63 or above 2^63 - 1; those of [`incr_by`](Self::incr_by).
+    pub fn incr_signed(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        by: i64,
+        counter: Counter<i64>,
+    ) -> Result<Option<i64>, WriteError> {
+        self.0.incr_signed(key.as_ref(), by, counter)
+    }
+
+    /// Adds to a decimal fraction, exactly, as [`Store::incr_float`]; `None`: the key is absent and stays so.
+    ///
+    /// # Errors
+    /// [`WriteError::Overflow`]: the sum is beyond the numbers of an `f64`; [`WriteError::InvalidState`]: the step or
+    /// the initial value is NaN or infinite; those of [`incr_by`](Self::incr_by).
+    pub fn incr_float(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        by: f64,
+        counter: Counter<f64>,
+    ) -> Result<Option<f64>, WriteError> {
+        self.0.incr_float(key.as_ref(), by, counter)
+    }
+
     /// Puts bytes behind a value, keeping flags and expiry. `false`: the key is absent.
     ///
     /// # Errors

@@ -37,6 +37,18 @@ public:
             return hm_write_batch_incr_by(b, key.data(), key.size(), by, create ? &create->c : nullptr, e);
         });
     }
+    /// Adds to a counter that may be below zero.
+    write_batch &incr_signed(bytes key, std::int64_t by, std::optional<signed_counter> create = {}) {
+        return add([&](hm_write_batch *b, hm_error *e) {
+            return hm_write_batch_incr_signed(b, key.data(), key.size(), by, create ? &create->c : nullptr, e);
+        });
+    }
+    /// Adds to a decimal fraction, exactly. What is not finite is refused when the batch is written.
+    write_batch &incr_float(bytes key, double by, std::optional<float_counter> create = {}) {
+        return add([&](hm_write_batch *b, hm_error *e) {
+            return hm_write_batch_incr_float(b, key.data(), key.size(), by, create ? &create->c : nullptr, e);
+        });
+    }
     /// Puts bytes behind a value, if the key is there.
     write_batch &append(bytes key, bytes tail) {
         return add([&](hm_write_batch *b, hm_error *e) {
@@ -84,12 +96,15 @@ private:
 /// What one operation of a batch did: see ::hm_batch_result.
 struct batch_result {
     bool was_there;                     ///< erase, append, prepend, touch, get: the key was there; of a count: it is now. Otherwise true.
-    std::uint64_t number;               ///< A count: the number now.
+    std::uint64_t number;               ///< `incr_by`: the number now.
+    std::int64_t signed_number;         ///< `incr_signed`: the number now.
+    double float_number;                ///< `incr_float`: the number next to its text.
     hashmere::stored stored;            ///< A set: what was stored.
     std::optional<hashmere::item> item; ///< A get.
 
     explicit batch_result(const hm_batch_result &c)
-        : was_there(c.result == HM_OK), number(c.number), stored(c.stored) {
+        : was_there(c.result == HM_OK), number(c.number), signed_number(c.signed_number), float_number(c.float_number),
+          stored(c.stored) {
         if (was_there && c.value.data) item = {std::string(bytes(c.value.data, c.value.len)), metadata(c.metadata)};
     }
 };
@@ -155,6 +170,19 @@ public:
     returns<std::optional<std::uint64_t>> incr_by(bytes key, std::int64_t by, std::optional<counter> create = {}) {
         return base::count([&](std::uint64_t *now, hm_error *e) {
             return hm_transaction_incr_by(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+        });
+    }
+    /// Adds to a counter that may be below zero; beyond 64 bits it is `HM_E_OVERFLOW`. Else as `incr_by`.
+    returns<std::optional<std::int64_t>> incr_signed(bytes key, std::int64_t by,
+                                                     std::optional<signed_counter> create = {}) {
+        return base::template count<std::int64_t>([&](std::int64_t *now, hm_error *e) {
+            return hm_transaction_incr_signed(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+        });
+    }
+    /// Adds to a decimal fraction, exactly; returns the number next to the sum. Else as `incr_by`.
+    returns<std::optional<double>> incr_float(bytes key, double by, std::optional<float_counter> create = {}) {
+        return base::template count<double>([&](double *now, hm_error *e) {
+            return hm_transaction_incr_float(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
         });
     }
     /// False: the key is absent.

@@ -288,6 +288,28 @@ class Transaction:
         expires_at: _Time = None,
         flags: Optional[int] = None,
     ) -> Optional[int]: ...
+    def incr_signed(
+        self,
+        key: _Text,
+        by: Optional[int] = None,
+        /,
+        *,
+        initial: Optional[int] = None,
+        ttl: _Ttl = None,
+        expires_at: _Time = None,
+        flags: Optional[int] = None,
+    ) -> Optional[int]: ...
+    def incr_float(
+        self,
+        key: _Text,
+        by: float,
+        /,
+        *,
+        initial: Optional[float] = None,
+        ttl: _Ttl = None,
+        expires_at: _Time = None,
+        flags: Optional[int] = None,
+    ) -> Optional[float]: ...
     def append(self, key: _Text, tail: _Value, /) -> bool: ...
     def prepend(self, key: _Text, head: _Value, /) -> bool: ...
     def touch(self, key: _Text, /, ttl: _Ttl = None, *, expires_at: _Time = None) -> bool: ...
@@ -310,6 +332,28 @@ class WriteBatch:
         /,
         *,
         initial: Optional[int] = None,
+        ttl: _Ttl = None,
+        expires_at: _Time = None,
+        flags: Optional[int] = None,
+    ) -> Self: ...
+    def incr_signed(
+        self,
+        key: _Text,
+        by: Optional[int] = None,
+        /,
+        *,
+        initial: Optional[int] = None,
+        ttl: _Ttl = None,
+        expires_at: _Time = None,
+        flags: Optional[int] = None,
+    ) -> Self: ...
+    def incr_float(
+        self,
+        key: _Text,
+        by: float,
+        /,
+        *,
+        initial: Optional[float] = None,
         ttl: _Ttl = None,
         expires_at: _Time = None,
         flags: Optional[int] = None,
@@ -638,6 +682,7 @@ class View:
     def __new__(cls) -> Self: ...
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+    def is_up_to_date(self) -> bool: ...
     @property
     def zero_copy(self) -> bool: ...
     @property

@@ -77,6 +77,7 @@ void leave_store(store *s);
 
 /* convert.c */
 uint64_t to_u64(VALUE number, const char *what);
+int64_t to_i64(VALUE number, const char *what);
 uint32_t to_u32(VALUE number, const char *what);
 hm_attributes to_attributes(VALUE flags, VALUE expiry, VALUE ms);
 VALUE from_meta(const hm_metadata *meta, VALUE value);

@@ -18,6 +18,12 @@ uint64_t to_u64(VALUE number, const char *what) {
     return NUM2ULL(number);
 }
 
+int64_t to_i64(VALUE number, const char *what) {
+    if (!RB_INTEGER_TYPE_P(number))
+        rb_raise(rb_eTypeError, "%s has to be an Integer, not %" PRIsVALUE, what, rb_obj_class(number));
+    return NUM2LL(number);
+}
+
 uint32_t to_u32(VALUE number, const char *what) {
     uint64_t wide = to_u64(number, what);
     if (wide > UINT32_MAX)

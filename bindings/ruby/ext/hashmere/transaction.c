@@ -108,7 +108,7 @@ static VALUE transaction_delete(VALUE self, VALUE key) {
 
 /* _incr(key, by, initial or nil, flags, expiry, ms) */
 static VALUE transaction_incr(VALUE self, VALUE key, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
-    int64_t step = NUM2LL(by);
+    int64_t step = to_i64(by, "the step");
     hm_counter create;
     if (!NIL_P(initial))
         create = (hm_counter){to_u64(initial, "initial"), to_attributes(flags, expiry, ms)};
@@ -119,6 +119,36 @@ static VALUE transaction_incr(VALUE self, VALUE key, VALUE by, VALUE initial, VA
     int result = check(hm_transaction_incr_by(t->hm, k.data, k.len, step, NIL_P(initial) ? NULL : &create, &now, &error), &error);
     RB_GC_GUARD(key);
     return result == HM_OK ? ULL2NUM(now) : Qnil;
+}
+
+/* _incr_signed(key, by, initial or nil, flags, expiry, ms) */
+static VALUE transaction_incr_signed(VALUE self, VALUE key, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
+    int64_t step = to_i64(by, "the step");
+    hm_signed_counter create;
+    if (!NIL_P(initial))
+        create = (hm_signed_counter){to_i64(initial, "initial"), to_attributes(flags, expiry, ms)};
+    hm_bytes k = bytes_of_key(&key);
+    int64_t now;
+    hm_error error;
+    transaction *t = open_transaction(self);
+    int result = check(hm_transaction_incr_signed(t->hm, k.data, k.len, step, NIL_P(initial) ? NULL : &create, &now, &error), &error);
+    RB_GC_GUARD(key);
+    return result == HM_OK ? LL2NUM(now) : Qnil;
+}
+
+/* _incr_float(key, by, initial or nil, flags, expiry, ms) */
+static VALUE transaction_incr_float(VALUE self, VALUE key, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
+    double step = NUM2DBL(by);
+    hm_float_counter create;
+    if (!NIL_P(initial))
+        create = (hm_float_counter){NUM2DBL(initial), to_attributes(flags, expiry, ms)};
+    hm_bytes k = bytes_of_key(&key);
+    double now;
+    hm_error error;
+    transaction *t = open_transaction(self);
+    int result = check(hm_transaction_incr_float(t->hm, k.data, k.len, step, NIL_P(initial) ? NULL : &create, &now, &error), &error);
+    RB_GC_GUARD(key);
+    return result == HM_OK ? DBL2NUM(now) : Qnil;
 }
 
 #define JOIN(NAME)                                                                                                               \
@@ -208,6 +238,8 @@ void init_transaction(void) {
     rb_define_method(transaction_class, "prepend", transaction_prepend, 2);
     rb_define_private_method(transaction_class, "_set", transaction_set, 5);
     rb_define_private_method(transaction_class, "_incr", transaction_incr, 6);
+    rb_define_private_method(transaction_class, "_incr_signed", transaction_incr_signed, 6);
+    rb_define_private_method(transaction_class, "_incr_float", transaction_incr_float, 6);
     rb_define_private_method(transaction_class, "_touch", transaction_touch, 3);
     rb_define_private_method(transaction_class, "_commit", transaction_commit, 0);
     rb_define_private_method(transaction_class, "_rollback", transaction_rollback, 0);

@@ -154,10 +154,10 @@ static VALUE store_incr_signed(VALUE self, VALUE key, VALUE by, VALUE initial, V
     hm_signed_counter create;
     int64_t now;
     c.run = run_incr_signed;
-    c.number = (uint64_t)NUM2LL(by);
+    c.number = (uint64_t)to_i64(by, "the step");
     c.input = NULL;
     if (!NIL_P(initial)) {
-        create = (hm_signed_counter){NUM2LL(initial), to_attributes(flags, expiry, ms)};
+        create = (hm_signed_counter){to_i64(initial, "initial"), to_attributes(flags, expiry, ms)};
         c.input = &create;
     }
     return counted(self, key, &c, &now) ? LL2NUM(now) : Qnil;

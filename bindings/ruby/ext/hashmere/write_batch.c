@@ -68,13 +68,39 @@ static VALUE batch_delete(VALUE self, VALUE key) {
 
 /* _incr(key, by, initial or nil, flags, expiry, ms) */
 static VALUE batch_incr(VALUE self, VALUE key, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
-    int64_t step = NUM2LL(by);
+    int64_t step = to_i64(by, "the step");
     hm_counter create;
     if (!NIL_P(initial))
         create = (hm_counter){to_u64(initial, "initial"), to_attributes(flags, expiry, ms)};
     hm_bytes k = bytes_of(&key);
     hm_error error;
     int result = hm_write_batch_incr_by(idle(self)->hm, k.data, k.len, step, NIL_P(initial) ? NULL : &create, &error);
+    RB_GC_GUARD(key);
+    return added(self, result, &error);
+}
+
+/* _incr_signed(key, by, initial or nil, flags, expiry, ms) */
+static VALUE batch_incr_signed(VALUE self, VALUE key, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
+    int64_t step = to_i64(by, "the step");
+    hm_signed_counter create;
+    if (!NIL_P(initial))
+        create = (hm_signed_counter){to_i64(initial, "initial"), to_attributes(flags, expiry, ms)};
+    hm_bytes k = bytes_of(&key);
+    hm_error error;
+    int result = hm_write_batch_incr_signed(idle(self)->hm, k.data, k.len, step, NIL_P(initial) ? NULL : &create, &error);
+    RB_GC_GUARD(key);
+    return added(self, result, &error);
+}
+
+/* _incr_float(key, by, initial or nil, flags, expiry, ms) */
+static VALUE batch_incr_float(VALUE self, VALUE key, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
+    double step = NUM2DBL(by);
+    hm_float_counter create;
+    if (!NIL_P(initial))
+        create = (hm_float_counter){NUM2DBL(initial), to_attributes(flags, expiry, ms)};
+    hm_bytes k = bytes_of(&key);
+    hm_error error;
+    int result = hm_write_batch_incr_float(idle(self)->hm, k.data, k.len, step, NIL_P(initial) ? NULL : &create, &error);
     RB_GC_GUARD(key);
     return added(self, result, &error);
 }
@@ -165,7 +191,8 @@ static VALUE written(const doing *d, const store *s) {
         if (one.value.data)
             parts = from_meta(&one.metadata, new_string(s, d->shown.data + at, one.value.len));
         at += one.value.len;
-        rb_ary_push(results, rb_ary_new_from_args(4, RBOOL(one.result == HM_OK), ULL2NUM(one.number), ULL2NUM(one.stored.version), parts));
+        VALUE numbers = rb_ary_new_from_args(3, ULL2NUM(one.number), LL2NUM(one.signed_number), DBL2NUM(one.float_number));
+        rb_ary_push(results, rb_ary_new_from_args(4, RBOOL(one.result == HM_OK), numbers, ULL2NUM(one.stored.version), parts));
     }
     return results;
 }
@@ -210,7 +237,7 @@ static VALUE perform_doing(doing *d) {
     return done;
 }
 
-/* _write_batch(batch): [true, results]; a result is [whether it is, number, version, parts of an item or nil]. */
+/* _write_batch(batch): [true, results]; a result is [whether it is, numbers of the three kinds of counter, version, parts of an item or nil]. */
 static VALUE store_write_batch(VALUE self, VALUE all) {
     doing d = {.self = self, .then = all, .otherwise = Qnil};
     return perform_doing(&d);
@@ -278,6 +305,8 @@ void init_write_batch(void) {
     rb_define_private_method(batch_class, "_set", batch_set, 5);
     rb_define_private_method(batch_class, "_delete", batch_delete, 1);
     rb_define_private_method(batch_class, "_incr", batch_incr, 6);
+    rb_define_private_method(batch_class, "_incr_signed", batch_incr_signed, 6);
+    rb_define_private_method(batch_class, "_incr_float", batch_incr_float, 6);
     rb_define_private_method(batch_class, "_append", batch_append, 2);
     rb_define_private_method(batch_class, "_prepend", batch_prepend, 2);
     rb_define_private_method(batch_class, "_touch", batch_touch, 3);

@@ -153,10 +153,6 @@ module Hashmere
     # is created with `initial` (the step is not applied), or left missing.
     # @return [Integer, nil] its new value; nil: there is none
     def incr_signed(key, by = 1, initial: nil, ttl: nil, expires_at: nil, flags: 0)
-      raise TypeError, "the step has to be an Integer, not #{by.class}" unless by.is_a?(Integer)
-
-      raise TypeError, "initial has to be an Integer, not #{initial.class}" unless initial.nil? || initial.is_a?(Integer)
-
       _incr_signed(key, by, initial, flags, *Attributes.expiry(ttl, expires_at))
     end
 

@@ -36,6 +36,19 @@ module Hashmere
       incr(key, -by, **with)
     end
 
+    # Adds to a signed counter, which may be below zero; beyond 64 bits the write raises `Overflow`. Else as {#incr}
+    def incr_signed(key, by = 1, initial: nil, ttl: nil, expires_at: nil, flags: 0)
+      _incr_signed(Hashmere._text(key), by, initial, flags, *Attributes.expiry(ttl, expires_at))
+      added(:signed_number)
+    end
+
+    # Adds to a decimal fraction, exactly; what is not finite is refused by the write. Its result: the number next to the sum, or nil. Else
+    # as {#incr}
+    def incr_float(key, by, initial: nil, ttl: nil, expires_at: nil, flags: 0)
+      _incr_float(Hashmere._text(key), by, initial, flags, *Attributes.expiry(ttl, expires_at))
+      added(:float_number)
+    end
+
     # Puts bytes behind a value. Its result: whether the key was there
     def append(key, tail)
       _append(Hashmere._text(key), tail)
@@ -80,10 +93,12 @@ module Hashmere
 
     # @private
     def self.results(batch, shown)
-      shown.zip(batch.instance_variable_get(:@kinds)).map do |(is, number, version, parts), kind|
+      shown.zip(batch.instance_variable_get(:@kinds)).map do |(is, numbers, version, parts), kind|
         case kind
         when :set then version
-        when :number then is ? number : nil
+        when :number then is ? numbers[0] : nil
+        when :signed_number then is ? numbers[1] : nil
+        when :float_number then is ? numbers[2] : nil
         when :item then parts && Item.from(parts)
         else is
         end
@@ -163,6 +178,16 @@ module Hashmere
     # Subtracts: see {#incr}.
     def decr(key, by = 1, **with)
       incr(key, -by, **with)
+    end
+
+    # Adds to a signed counter, which may be below zero; beyond 64 bits `Overflow` is raised. Else as {#incr}.
+    def incr_signed(key, by = 1, initial: nil, ttl: nil, expires_at: nil, flags: 0)
+      _incr_signed(key, by, initial, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    # Adds to a decimal fraction, exactly. @return [Float, nil] the number next to the sum. Else as {#incr}
+    def incr_float(key, by, initial: nil, ttl: nil, expires_at: nil, flags: 0)
+      _incr_float(key, by, initial, flags, *Attributes.expiry(ttl, expires_at))
     end
 
     # Gives a key another expiry; none: it lives forever. @return [Boolean] false: the key is absent

@@ -1,11 +1,12 @@
 //! `batch`.
 
+use super::step::{Amount, CountArgs, Step};
 use super::Outcome;
 use crate::args::{AttributeArgs, CreatorArgs, Escape, TtlArgs};
 use crate::failure::{code, Failure};
 use crate::output::Output;
 use clap::{Args, Parser, Subcommand, ValueHint};
-use hashmere::{BatchResult, Branch, Condition, Counter, Pair, Version, WriteBatch};
+use hashmere::{BatchResult, Branch, Condition, Pair, Version, WriteBatch};
 use hashmere_dump::json;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -22,7 +23,8 @@ use std::path::{Path, PathBuf};
 /// if value KEY VALUE. If not all hold, the operations behind a line `else` are done instead, if there are any, and
 /// the exit status is 1.
 ///
-/// What get finds and what incr and decr come to is printed, in lines of key TAB value.
+/// incr and decr take --signed and --float. What get finds and what incr and decr come to is printed, in lines of key
+/// TAB value.
 #[derive(Args, Debug)]
 pub struct Batch {
     #[command(flatten)]
@@ -66,17 +68,17 @@ enum What {
     },
     Incr {
         key: OsString,
-        #[arg(default_value_t = 1, allow_negative_numbers = true)]
-        by: i64,
+        #[arg(default_value = "1", allow_negative_numbers = true)]
+        by: Amount,
         #[command(flatten)]
-        missing: Missing,
+        kind: CountArgs,
     },
     Decr {
         key: OsString,
-        #[arg(default_value_t = 1)]
-        by: u32,
+        #[arg(default_value = "1")]
+        by: Amount,
         #[command(flatten)]
-        missing: Missing,
+        kind: CountArgs,
     },
     Append {
         key: OsString,
@@ -117,21 +119,26 @@ enum Asked {
     },
 }
 
-/// What happens to a counter that is missing.
-#[derive(Args, Debug)]
-struct Missing {
-    #[arg(long, conflicts_with = "no_create")]
-    initial: Option<u64>,
-    #[arg(long)]
-    no_create: bool,
-    #[command(flatten)]
-    attributes: AttributeArgs,
+/// Adds a step to a batch.
+fn count(batch: &mut WriteBatch, key: &[u8], step: Step) -> Result<(), Failure> {
+    let signed = |by: i128| {
+        let range = || Failure::Usage("in a batch BY must be from -2^63 to 2^63 - 1".into());
+        i64::try_from(by).map_err(|_| range())
+    };
+    match step {
+        Step::Up(by, counter) => batch.incr(key, signed(by.into())?, counter),
+        Step::Down(by, counter) => batch.incr(key, signed(-i128::from(by))?, counter),
+        Step::Signed(by, counter) => batch.incr_signed(key, by, counter),
+        Step::Float(by, counter) => batch.incr_float(key, by, counter),
+    };
+    Ok(())
 }
 
-impl Missing {
-    fn counter(&self, by: i64) -> Counter {
-        let initial = self.initial.unwrap_or(u64::try_from(by).unwrap_or(0));
-        Counter { initial: (!self.no_create).then_some(initial), attributes: self.attributes.attributes() }
+/// What a refusal of arguments says.
+fn reason_of(failure: Failure) -> String {
+    match failure {
+        Failure::Usage(text) => text,
+        other => format!("{other:?}"),
     }
 }
 
@@ -197,10 +204,7 @@ impl Script {
     }
 
     fn bytes(&self, argument: &OsStr) -> Result<Vec<u8>, String> {
-        self.escape.bytes("a word", argument).map_err(|failure| match failure {
-            Failure::Usage(text) => text,
-            other => format!("{other:?}"),
-        })
+        self.escape.bytes("a word", argument).map_err(reason_of)
     }
 
     fn condition(&self, asked: Asked) -> Result<Owned, String> {
@@ -239,12 +243,12 @@ impl Script {
                 batch.delete(&key);
                 "delete"
             }
-            What::Incr { by, missing, .. } => {
-                batch.incr(&key, by, missing.counter(by));
+            What::Incr { by, kind, .. } => {
+                kind.step(by).and_then(|step| count(batch, &key, step)).map_err(reason_of)?;
                 "incr"
             }
-            What::Decr { by, missing, .. } => {
-                batch.incr(&key, -i64::from(by), missing.counter(0));
+            What::Decr { by, kind, .. } => {
+                kind.step(by.negative()).and_then(|step| count(batch, &key, step)).map_err(reason_of)?;
                 "decr"
             }
             What::Append { .. } => {
@@ -314,6 +318,8 @@ impl Batch {
                 match result {
                     BatchResult::Item(Some(item)) => output.pair(key, &item.value)?,
                     BatchResult::Counted(Some(number)) => output.pair(key, number.to_string().as_bytes())?,
+                    BatchResult::CountedSigned(Some(number)) => output.pair(key, number.to_string().as_bytes())?,
+                    BatchResult::CountedFloat(Some(number)) => output.pair(key, number.to_string().as_bytes())?,
                     _ => {}
                 }
             }
@@ -340,6 +346,8 @@ fn as_json(done: &Branch, names: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
                 format!("\"present\":{there}")
             }
             BatchResult::Counted(Some(number)) => format!("\"present\":true,\"number\":{number}"),
+            BatchResult::CountedSigned(Some(number)) => format!("\"present\":true,\"number\":{number}"),
+            BatchResult::CountedFloat(Some(number)) => format!("\"present\":true,\"number\":{number}"),
             BatchResult::Item(Some(item)) => {
                 let pair =
                     Pair { key: key.clone(), value: item.value.clone(), metadata: item.metadata, supplied_hash: None };

@@ -24,6 +24,7 @@ pub mod replicate;
 pub mod restore;
 pub mod scan;
 pub mod stats;
+mod step;
 pub mod uid;
 pub mod wait;
 pub mod write;

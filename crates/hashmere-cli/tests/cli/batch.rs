@@ -39,6 +39,23 @@ fn operations() {
 }
 
 #[test]
+fn every_kind_of_counter() {
+    let s = Scratch::new();
+    let all = "incr s -2 --signed\ndecr s 5 --signed\nincr --signed no --no-create\nincr f 1 --float --initial 0.1\n\
+               incr f 0.2 --float\ndecr f 1 --float\n";
+    assert_eq!(batch(&s, "a", all).text(), "s\t-2\ns\t-7\nf\t0.1\nf\t0.3\nf\t-0.7\n");
+    let json: Value =
+        serde_json::from_str(&batch(&s, "a --json", "incr s --signed\nincr f 2.5 --float\n").text()).unwrap();
+    assert_eq!((&json["results"][0]["number"], &json["results"][1]["number"]), (&Value::from(-6), &Value::from(1.8)));
+    batch(&s, "a", "set b 1\nincr s -9223372036854775808 --signed").fails(3, "E42");
+    batch(&s, "a", "incr s 0.5 --signed").fails(3, "BY is 0.5, which takes --float");
+    batch(&s, "a", "incr s 9223372036854775808 --signed").fails(3, "BY must be from -2^63 to 2^63 - 1");
+    batch(&s, "a", "incr n 9223372036854775808").fails(3, "in a batch BY must be from -2^63 to 2^63 - 1");
+    batch(&s, "a", "incr s --signed --float").fails(3, "cannot be used with");
+    s.sh("exists a b").fails(1, "");
+}
+
+#[test]
 fn conditions() {
     let s = Scratch::new();
     s.sh("set a leader me").text();

@@ -54,11 +54,11 @@ pub(crate) use read::Probe;
 pub(crate) use reclaim::resize::Resized;
 pub use stats::{ClientStats, Stats};
 pub(crate) use transact::{Change, Guard, Outcome as TransactionOutcome, Part, Room, Span, Value};
-pub use write::counter::{number_of, step, Tick};
+pub use write::counter::{step, Tick};
 pub use write::counter_kind::{CounterKind, Signed, Unsigned};
 pub use write::draft::When;
 pub use write::fairness::Rounds;
-pub use write::fraction::add_fractions;
+pub use write::fraction::{add_fractions, FractionStep};
 pub(crate) use write::{Current, Decision, Outcome};
 
 use crate::error::{ReadError, WriteError};

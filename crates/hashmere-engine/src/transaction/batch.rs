@@ -23,13 +23,15 @@ enum Operation {
     Set(Span, Attributes),
     Delete,
     Incr(i64, Counter),
+    IncrSigned(i64, Counter<i64>),
+    IncrFloat(f64, Counter<f64>),
     Extend(Span, bool),
     Touch(Ttl),
     Get,
 }
 
 /// What an operation of a batch did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum BatchResult {
     /// `set`: the value is stored. Version and UID are those of the key after the batch (none if a later operation
@@ -39,6 +41,10 @@ pub enum BatchResult {
     Deleted(bool),
     /// `incr`: the number; `None`: the key is absent, and stays so.
     Counted(Option<u64>),
+    /// `incr_signed`: the same.
+    CountedSigned(Option<i64>),
+    /// `incr_float`: the number next to the text; else the same.
+    CountedFloat(Option<f64>),
     /// `append`, `prepend`: whether the key was there.
     Extended(bool),
     /// `touch`: whether the key was there.
@@ -62,7 +68,7 @@ pub enum Condition<'a> {
 }
 
 /// Which batch was done, and what its operations did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
     /// All conditions held: it was the first.
     pub succeeded: bool,
@@ -128,6 +134,17 @@ impl WriteBatch {
     /// Adds to a counter, or subtracts, stopping at zero.
     pub fn incr(&mut self, key: impl AsRef<[u8]>, by: i64, counter: Counter) -> &mut WriteBatch {
         self.push(key.as_ref(), Operation::Incr(by, counter))
+    }
+
+    /// Adds to a counter that may be below zero, as `Store::incr_signed`.
+    pub fn incr_signed(&mut self, key: impl AsRef<[u8]>, by: i64, counter: Counter<i64>) -> &mut WriteBatch {
+        self.push(key.as_ref(), Operation::IncrSigned(by, counter))
+    }
+
+    /// Adds to a decimal fraction, as `Store::incr_float`. A step or an initial value that is NaN or infinite is
+    /// refused when the batch is written.
+    pub fn incr_float(&mut self, key: impl AsRef<[u8]>, by: f64, counter: Counter<f64>) -> &mut WriteBatch {
+        self.push(key.as_ref(), Operation::IncrFloat(by, counter))
     }
 
     /// Puts bytes behind a value, if the key is there.
@@ -196,6 +213,12 @@ impl WriteBatch {
                     BatchResult::Deleted(was_there)
                 }
                 Operation::Incr(by, counter) => BatchResult::Counted(transaction.incr_by(key, *by, *counter)?),
+                Operation::IncrSigned(by, counter) => {
+                    BatchResult::CountedSigned(transaction.incr_signed(key, *by, *counter)?)
+                }
+                Operation::IncrFloat(by, counter) => {
+                    BatchResult::CountedFloat(transaction.incr_float(key, *by, *counter)?)
+                }
                 Operation::Extend(more, in_front) => {
                     BatchResult::Extended(transaction.extend(key, more.of(&self.bytes), *in_front)?)
                 }

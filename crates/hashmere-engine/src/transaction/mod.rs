@@ -12,7 +12,8 @@ pub(crate) mod retry;
 pub(crate) mod snapshot;
 
 use crate::engine::{
-    number_of, step, Change, Engine, Found, Guard, KeyHash, Rounds, TransactionOutcome, Unsigned, Value,
+    step, Change, CounterKind, Engine, Found, FractionStep, Guard, KeyHash, Rounds, Signed, TransactionOutcome,
+    Unsigned, Value,
 };
 use crate::error::{ReadError, WriteError};
 use crate::transaction::notes::{FEW, NO_ROOT};
@@ -244,22 +245,67 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
         Ok(())
     }
 
-    /// Counts: what the key is then, or `None`: it is absent, and stays so.
+    /// Counts, as `Store::incr_by`: what the key is then, or `None`: it is absent, and stays so.
     ///
     /// # Errors
-    /// [`WriteError::NotANumber`], and those of [`get`](Self::get).
+    /// [`WriteError::NotANumber`], and those of [`get`](Self::get) and [`set`](Self::set).
     pub fn incr_by(&mut self, key: &[u8], by: i64, counter: Counter) -> Result<Option<u64>, WriteError> {
+        self.count(key, &Unsigned, counter, |number| Ok(step(number, by)))
+    }
+
+    /// Counts, as `Store::incr_signed`.
+    ///
+    /// # Errors
+    /// [`WriteError::Overflow`], and those of [`incr_by`](Self::incr_by).
+    pub fn incr_signed(&mut self, key: &[u8], by: i64, counter: Counter<i64>) -> Result<Option<i64>, WriteError> {
+        self.count(key, &Signed, counter, |number| number.checked_add(by).ok_or(WriteError::Overflow))
+    }
+
+    /// Counts, as `Store::incr_float`.
+    ///
+    /// # Errors
+    /// [`WriteError::Overflow`], [`WriteError::InvalidState`], and those of [`incr_by`](Self::incr_by).
+    pub fn incr_float(&mut self, key: &[u8], by: f64, counter: Counter<f64>) -> Result<Option<f64>, WriteError> {
+        let step = FractionStep::new(by, counter.initial)?;
         let part = self.part(key)?;
-        let (next, flags, expires) = match (self.now(part)?, counter.initial) {
-            (Some(now), _) => (step(number_of(&now.value)?, by), now.flags & u64::from(u32::MAX), now.expires),
-            (None, Some(initial)) => {
-                (initial, counter.attributes.flags.into(), self.engine.deadline(counter.attributes.ttl))
-            }
+        let now = self.now(part)?;
+        let Some((text, number)) = step.next(now.as_ref().map(|now| &now.value[..]))? else { return Ok(None) };
+        self.put_number(part, now, &self.engine.fraction_text(text), counter.attributes)?;
+        Ok(Some(number))
+    }
+
+    fn count<K: CounterKind>(
+        &mut self,
+        key: &[u8],
+        kind: &K,
+        counter: Counter<K::Number>,
+        add: impl Fn(K::Number) -> Result<K::Number, WriteError>,
+    ) -> Result<Option<K::Number>, WriteError> {
+        let part = self.part(key)?;
+        let now = self.now(part)?;
+        let next = match (&now, counter.initial) {
+            (Some(now), _) => add(kind.parse(&now.value, false).ok_or(WriteError::NotANumber)?)?,
+            (None, Some(initial)) => initial,
             (None, None) => return Ok(None),
         };
-        let text = self.engine.counter_text(&Unsigned, next)?;
-        self.put(part, &text, expires, flags, counter.attributes.min_version.0, false)?;
+        let text = self.engine.counter_text(kind, next)?;
+        self.put_number(part, now, &text, counter.attributes)?;
         Ok(Some(next))
+    }
+
+    /// What is counted keeps flags and expiry; what is created has those of `attributes`.
+    fn put_number(
+        &mut self,
+        part: usize,
+        now: Option<Now>,
+        text: &[u8],
+        attributes: Attributes,
+    ) -> Result<(), WriteError> {
+        let (flags, expires) = match now {
+            Some(now) => (now.flags & u64::from(u32::MAX), now.expires),
+            None => (attributes.flags.into(), self.engine.deadline(attributes.ttl)),
+        };
+        self.put(part, text, expires, flags, attributes.min_version.0, false)
     }
 
     /// Puts bytes behind (or with `in_front` before) a value, keeping flags and expiry. `false`: the key is absent.

@@ -84,7 +84,7 @@ pub fn from_rust() -> String {
         HmClient hm_client: slot pid since_ms hits misses sets deletes pins name;
         HmBackupReport hm_backup_report: size items bytes_file is_thinned;
         HmReport hm_report: size problems items segments leaves dead_locks;
-        HmBatchResult hm_batch_result: result reserved number stored value metadata;
+        HmBatchResult hm_batch_result: result reserved number signed_number float_number stored value metadata;
         HmCondition hm_condition: key value version kind reserved;
         HmPoolOptions hm_pool_options: size elements bytes max_queues max_endpoints batch on_death;
         HmPoolStats hm_pool_stats: size elements bytes bytes_all endpoints max_endpoints queues max_queues held recovered;

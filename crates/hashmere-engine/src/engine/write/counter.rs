@@ -1,6 +1,6 @@
 //! Counters: decimal text, so that every language and protocol reads the same.
 
-use crate::engine::write::counter_kind::{CounterKind, Unsigned};
+use crate::engine::write::counter_kind::CounterKind;
 use crate::engine::write::decimal::DIGITS;
 use crate::engine::write::draft::When;
 use crate::engine::write::in_place::Since;
@@ -227,13 +227,4 @@ pub fn step(number: u64, by: i64) -> u64 {
     } else {
         number.saturating_sub(by.unsigned_abs())
     }
-}
-
-/// The number that a text spells. Trailing spaces are allowed, as memcached leaves them after a decrement.
-///
-/// # Errors
-/// [`WriteError::NotANumber`].
-#[inline]
-pub fn number_of(text: &[u8]) -> Result<u64, WriteError> {
-    Unsigned.parse(text, false).ok_or(WriteError::NotANumber)
 }

@@ -104,6 +104,58 @@ pub fn add_fractions(a: &[u8], b: &[u8]) -> Result<String, WriteError> {
     Ok(text(&places, end.min(SHOWN as i32) as usize, negative))
 }
 
+/// The shortest text of a number; `what` says which one is refused.
+fn text_of(number: f64, what: &'static str) -> Result<String, WriteError> {
+    match number.is_finite() {
+        true => Ok(number.to_string()),
+        false => Err(WriteError::InvalidState(what)),
+    }
+}
+
+/// What a value and a step come to: the text and the number next to it.
+fn sum(value: &[u8], step: &[u8]) -> Result<(String, f64), WriteError> {
+    let text = add_fractions(value, step)?;
+    // Every text of a sum is one of a number.
+    let number: f64 = text.parse().map_err(|_| WriteError::NotANumber)?;
+    if number.is_infinite() {
+        return Err(WriteError::Overflow);
+    }
+    Ok((text, number))
+}
+
+/// What `incr_float` adds to a counter, and what an absent one becomes.
+#[derive(Clone, Debug)]
+pub struct FractionStep {
+    by: String,
+    initial: Option<(String, f64)>,
+}
+
+impl FractionStep {
+    /// Adds the shortest text of `by`; an absent counter becomes `initial`, or stays absent.
+    ///
+    /// # Errors
+    /// [`WriteError::InvalidState`]: one of them is NaN or infinite.
+    pub fn new(by: f64, initial: Option<f64>) -> Result<FractionStep, WriteError> {
+        let by = text_of(by, "a floating-point step is NaN or infinite; give a finite one")?;
+        let initial = initial.map(|initial| {
+            let text = text_of(initial, "the initial value of a counter is NaN or infinite; give a finite one")?;
+            sum(b"0", text.as_bytes())
+        });
+        Ok(FractionStep { by, initial: initial.transpose()? })
+    }
+
+    /// What follows a value: its text, and the number next to that. `None`: the key is absent, and stays so.
+    ///
+    /// # Errors
+    /// [`WriteError::NotANumber`]; [`WriteError::Overflow`]: the sum is beyond the numbers of an `f64`.
+    pub fn next(&self, value: Option<&[u8]>) -> Result<Option<(String, f64)>, WriteError> {
+        match value {
+            Some(value) => sum(value, self.by.as_bytes()).map(Some),
+            None => Ok(self.initial.clone()),
+        }
+    }
+}
+
 /// Digits as text; this many of them are behind the point.
 fn text(places: &[i32], behind: usize, negative: bool) -> String {
     let digits: String = places.iter().map(|digit| char::from(b'0' + *digit as u8)).collect();

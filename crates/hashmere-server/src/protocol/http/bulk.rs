@@ -114,14 +114,23 @@ fn add(turn: &Turn<'_>, batch: &mut WriteBatch, operation: &Value) -> Result<boo
         Some("prepend") => batch.prepend(&key, value()?),
         Some("touch") => batch.touch(&key, ttl(object)?),
         Some("incr") => {
-            let by = match object.get("by") {
-                None => 1,
-                Some(by) => by.as_i64().ok_or_else(|| Refusal::new(400, "`by` is an integer"))?,
-            };
             let counter = Counter { initial: number(object, "initial")?, attributes: attributes()? };
-            batch.incr(&key, by, counter)
+            batch.incr(&key, integer(object, "by")?.unwrap_or(1), counter)
         }
-        _ => return Err(Refusal::new(400, "`op` is get, set, delete, incr, append, prepend or touch")),
+        Some("incr_signed") => {
+            let counter = Counter { initial: integer(object, "initial")?, attributes: attributes()? };
+            batch.incr_signed(&key, integer(object, "by")?.unwrap_or(1), counter)
+        }
+        Some("incr_float") => {
+            let counter = Counter { initial: fraction(object, "initial")?, attributes: attributes()? };
+            let by = fraction(object, "by")?.ok_or_else(|| Refusal::new(400, "`by` is needed"))?;
+            batch.incr_float(&key, by, counter)
+        }
+        _ => {
+            const OPERATIONS: &str =
+                "`op` is get, set, delete, incr, incr_signed, incr_float, append, prepend or touch";
+            return Err(Refusal::new(400, OPERATIONS));
+        }
     };
     Ok(true)
 }
@@ -129,6 +138,16 @@ fn add(turn: &Turn<'_>, batch: &mut WriteBatch, operation: &Value) -> Result<boo
 fn number(object: &Object, name: &str) -> Result<Option<u64>, Refusal> {
     let bad = || Refusal::new(400, format!("`{name}` is a number"));
     object.get(name).map(|value| value.as_u64().ok_or_else(bad)).transpose()
+}
+
+fn integer(object: &Object, name: &str) -> Result<Option<i64>, Refusal> {
+    let bad = || Refusal::new(400, format!("`{name}` is an integer from -2^63 to 2^63 - 1"));
+    object.get(name).map(|value| value.as_i64().ok_or_else(bad)).transpose()
+}
+
+fn fraction(object: &Object, name: &str) -> Result<Option<f64>, Refusal> {
+    let bad = || Refusal::new(400, format!("`{name}` is a number"));
+    object.get(name).map(|value| value.as_f64().ok_or_else(bad)).transpose()
 }
 
 /// A time to live is a number of seconds; `null` and none: never.
@@ -158,6 +177,8 @@ fn shown(turn: &Turn<'_>, result: &BatchResult) -> Value {
         BatchResult::Stored(stored) => json!({ "version": turn.cas(stored.version) }),
         BatchResult::Deleted(was) => json!({ "deleted": was }),
         BatchResult::Counted(number) => json!({ "number": number }),
+        BatchResult::CountedSigned(number) => json!({ "number": number }),
+        BatchResult::CountedFloat(number) => json!({ "number": number }),
         BatchResult::Extended(was) => json!({ "extended": was }),
         BatchResult::Touched(was) => json!({ "touched": was }),
         BatchResult::Item(None) => json!({ "value": null }),

@@ -177,7 +177,16 @@ fn a_bulk_request_is_done_whole_or_not_at_all() {
             && reply.body.contains(r#"{"number":3}"#),
         "{reply:?}"
     );
+    let counted = r#"[{"op":"incr_signed","key":"s","initial":-2},{"op":"incr_signed","key":"s","by":-5},
+        {"op":"incr_float","key":"f","by":1,"initial":0.1},{"op":"incr_float","key":"f","by":0.2},{"op":"incr_signed","key":"no"}]"#;
+    let reply = http.ask("POST /bulk", json, counted);
+    let numbers = r#"{"results":[{"number":-2},{"number":-7},{"number":0.1},{"number":0.3},{"number":null}]}"#;
+    assert!(reply.status == 200 && reply.body == numbers, "{reply:?}");
     for (body, status) in [
+        (r#"[{"op":"set","key":"x","value":"1"},{"op":"incr_float","key":"f"}]"#, 400),
+        (r#"[{"op":"set","key":"x","value":"1"},{"op":"incr_float","key":"f","by":"1"}]"#, 400),
+        (r#"[{"op":"set","key":"x","value":"1"},{"op":"incr_signed","key":"s","by":0.5}]"#, 400),
+        (r#"[{"op":"set","key":"x","value":"1"},{"op":"incr_signed","key":"s","by":-9223372036854775808}]"#, 409),
         (r#"[{"op":"set","key":"x","value":"1"},{"op":"frob","key":"y"}]"#, 400),
         (r#"[{"op":"set","key":"x","value":"1"},{"op":"incr","key":"a"}]"#, 409),
         (r#"[{"op":"set","key":"x"}]"#, 400),
