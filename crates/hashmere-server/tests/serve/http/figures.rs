@@ -1,7 +1,7 @@
 //! What the dashboard asks for: figures, look-ups, the keys that take the room, the last lines of a log.
 
 use super::Http;
-use hashmere::Store;
+use hashmere::{Options, Store};
 use hashmere_log::{Level, Log, LogOptions, Sink};
 use serde_json::Value;
 
@@ -12,12 +12,7 @@ fn json(http: &Http, target: &str) -> Value {
 }
 
 fn store_of(http: &Http) -> Store {
-    let scratch = http.server.scratch.as_ref().unwrap();
-    let file = std::fs::read_dir(scratch.path()).unwrap().find_map(|entry| {
-        let path = entry.unwrap().path();
-        (path.extension()? == "mere").then_some(path)
-    });
-    Store::open(file.unwrap()).unwrap()
+    Options::new().create(false).open(http.server.folder().join("memcached.mere")).unwrap()
 }
 
 /// Asks until all keys are counted; the last reply.
