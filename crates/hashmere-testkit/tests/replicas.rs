@@ -7,6 +7,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store};
+use hashmere_feed::{Event, Feed, FeedOptions, FeedStart};
 use hashmere_replica::{status, ReplicaPhase};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::procs::{Worker, LIMIT};
@@ -29,12 +30,71 @@ fn all(store: &Store) -> All {
     all
 }
 
+/// What a side of two knows of a key: its metadata, and its entry in the sidecar.
+fn known(store: &Store, (key, hash): &(Vec<u8>, Option<u64>)) -> String {
+    let mut path = store.path().as_os_str().to_owned();
+    path.push(".sidecar");
+    let mut entry = vec![if hash.is_some() { b'h' } else { b'k' }];
+    entry.extend(hash.iter().flat_map(|hash| hash.to_le_bytes()));
+    entry.extend(key);
+    let sidecar = Options::new().read_only().open(&path).map(|sidecar| sidecar.get(&entry));
+    let words = sidecar.map(|found| {
+        found.map(|bytes| {
+            let words = bytes.unwrap_or_default();
+            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect::<Vec<_>>()
+        })
+    });
+    let name = hash.map_or(hashmere::Key::Bytes(key), |hash| hashmere::Key::Hashed(key, hash));
+    format!(
+        "{:?}, sidecar (stamp, applied, marks, pending, position) {words:?}\n{}",
+        store.metadata(name),
+        history(store, key)
+    )
+}
+
+/// What happened to a key, as far as the feed reaches back.
+fn history(store: &Store, key: &[u8]) -> String {
+    let oldest = hashmere_feed::info(store).unwrap().oldest;
+    let now = Feed::open(store, FeedStart::Now, FeedOptions::new()).unwrap().token().to_string();
+    let parts: Vec<&str> = now.split('-').collect();
+    let n = parts.len();
+    let start = format!("{}-1-{oldest}", parts[..n - 2].join("-")).parse().unwrap();
+    let mut feed = Feed::open(store, FeedStart::At(start), FeedOptions::new()).unwrap();
+    let mut text = String::new();
+    while let Some(event) = feed.next_within(Duration::ZERO).unwrap() {
+        match event {
+            Event::Change(change) if change.key == key => {
+                text += &format!(
+                    "    {} {:?} {} marks {} expires {:?} hash {:?} origin {}\n",
+                    change.token.position(),
+                    change.operation,
+                    change.version.0,
+                    change.marks,
+                    change.expires_at_ms,
+                    change.supplied_hash,
+                    change.origin
+                );
+            }
+            Event::Change(_) => {}
+            other => text += &format!("    {other:?}\n"),
+        }
+    }
+    text
+}
+
 #[track_caller]
 fn assert_equal(from: &Store, to: &Store, when: &str) {
     let (source, target) = (all(from), all(to));
     let mut keys = source.keys().chain(target.keys());
     if let Some(key) = keys.find(|key| source.get(*key) != target.get(*key)) {
-        panic!("{when}: {key:?} is {:?} in the source and {:?} in the replica", source.get(key), target.get(key));
+        let known = [from, to].map(|store| known(store, key));
+        panic!(
+            "{when}: {key:?} is {:?} in the source and {:?} in the replica\n{}\n{}",
+            source.get(key),
+            target.get(key),
+            known[0],
+            known[1]
+        );
     }
     assert_clean(to);
 }

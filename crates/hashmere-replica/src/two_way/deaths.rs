@@ -32,7 +32,11 @@ impl Folder {
         &self.0
     }
     pub fn store(&self, name: &str) -> Store {
-        Options::new().feed(1 << 20).feed_values(true).open(self.0.join(name)).unwrap()
+        self.store_with(name, true)
+    }
+    /// Whether its feed keeps values.
+    pub fn store_with(&self, name: &str, values: bool) -> Store {
+        Options::new().feed(1 << 20).feed_values(values).open(self.0.join(name)).unwrap()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::stamp::Stamp;
 use hashmere::Key;
+use hashmere_feed::Change;
 
 /// A key of a store, with the hash that its writer supplied.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +35,11 @@ impl Name {
             _ => None,
         }
     }
+}
+
+/// The key of a change.
+pub(super) fn name_of(change: &Change) -> Name {
+    Name { key: change.key.clone(), hash: change.supplied_hash }
 }
 
 /// What is remembered of a key.

@@ -1,6 +1,7 @@
 //! One direction: a side gets what its peer has written, where that is later than what it has.
 
-use super::side::{is_delete, name_of, Becomes, Drained, Side};
+use super::entry::name_of;
+use super::side::{is_delete, Becomes, Drained, Side};
 use super::stamp::Stamp;
 use super::stamped::{Stamped, StampedFeed};
 use crate::error::ReplicaError;

@@ -1,6 +1,6 @@
 //! One of two sites: its store, its sidecar, and what its own feed says.
 
-use super::entry::{Entry, Name};
+use super::entry::{name_of, Entry, Name};
 use super::sidecar::Sidecar;
 use super::stamp::Stamp;
 use crate::error::{At, ReplicaError};
@@ -319,11 +319,6 @@ impl Side {
             Ok(())
         })
     }
-}
-
-/// The key of a change.
-pub(super) fn name_of(change: &Change) -> Name {
-    Name { key: change.key.clone(), hash: change.supplied_hash }
 }
 
 fn follow(store: &Store, start: FeedStart) -> Result<Feed, ReplicaError> {

@@ -1,13 +1,13 @@
 //! The feed of one of two sites: each event with the stamp that its key had then, and the deletes that a first copy has
 //! to tell of.
 
-use super::entry::Name;
+use super::entry::{name_of, Name};
 use super::sidecar::SidecarView;
 use super::stamp::Stamp;
 use crate::error::{At, ReplicaError};
 use hashmere::{Cursor, Store, Version};
 use hashmere_engine::{StoreHandle, APPLIED};
-use hashmere_feed::{Change, Event, Feed, FeedOptions, FeedStart, Operation, Place, Token};
+use hashmere_feed::{Change, Event, Feed, FeedOptions, FeedStart, Operation, Place, Token, Value};
 use hashmere_os::clock;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -77,6 +77,10 @@ impl StampedFeed {
                     };
                     match self.feed.next_within(Duration::ZERO).at(&self.store)? {
                         Some(Event::Synced { token }) => self.end = Some(End { token, deletes: None }),
+                        Some(Event::Change(change)) => {
+                            let event = Event::Change(self.or_delete(change)?);
+                            return Ok(Some(Stamped { stamp, event }));
+                        }
                         event => return Ok(event.map(|event| Stamped { stamp, event })),
                     }
                 }
@@ -119,6 +123,18 @@ impl StampedFeed {
     /// As [`Feed::place`].
     pub fn place(&self) -> Place {
         self.feed.place()
+    }
+
+    /// A write by a writer of this side whose value is lost because its key is gone: it was cleared, has expired or was
+    /// evicted. No later event has what the key became, so it comes as a delete: what it won against is not to stay at
+    /// the other site.
+    fn or_delete(&self, mut change: Change) -> Result<Change, ReplicaError> {
+        let is_lost = change.value == Value::Superseded && change.marks & APPLIED == 0;
+        let name = name_of(&change);
+        if is_lost && self.store.metadata(name.key()).at(&self.store)?.is_none() {
+            (change.operation, change.value) = (Operation::Delete, Value::Absent);
+        }
+        Ok(change)
     }
 
     fn read_deletes(&mut self, token: Token, from: Cursor) -> Result<(), ReplicaError> {
