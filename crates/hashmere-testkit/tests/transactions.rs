@@ -210,6 +210,30 @@ fn a_transaction_sees_its_own_writes_and_runs_again_after_a_conflict() {
     assert_eq!(runs, 2);
 }
 
+/// What a transaction wrote with an expiry that is over is absent to it, as it will be to all others.
+#[test]
+fn what_it_wrote_and_has_expired_is_absent() {
+    let scratch = Scratch::new("transactions-expired");
+    let store = open(&scratch);
+    let over = Attributes::NONE.ttl(Ttl::At(1));
+    store.set("n", b"7").unwrap();
+    let seen = store.transaction(|t| -> Result<_, WriteError> {
+        t.set_with("n", "8", over)?;
+        let read = (t.get("n")?, t.contains_key("n")?, t.touch("n", Ttl::Never)?, t.append("n", "x")?);
+        let counted = (t.incr_by("n", 1, Counter::EXISTING)?, t.incr_by("n", 1, Counter::or_create(3))?);
+        t.set("m", "1")?;
+        let touched = (t.touch("m", Ttl::At(1))?, t.get("m")?);
+        Ok((read, counted, touched))
+    });
+    assert_eq!(seen.unwrap(), ((None, false, false, false), (None, Some(3)), (true, None)));
+    assert_eq!((store.get("n").unwrap(), store.get("m").unwrap()), (Some(b"3".to_vec()), None));
+    let mut batch = WriteBatch::new();
+    batch.set_with("a", "1", over).delete("a").set_with("b", "1", over).get("b");
+    let results = store.write_batch(&batch).unwrap();
+    assert_eq!((&results[1], &results[3]), (&BatchResult::Deleted(false), &BatchResult::Item(None)));
+    assert_clean(&store);
+}
+
 /// What it read changes each time: after at least 5 seconds and 1,000 runs the error names the key.
 #[test]
 fn a_conflict_that_never_ends_is_an_error_that_names_the_key() {

@@ -208,7 +208,9 @@ impl WriteBatch {
                     BatchResult::Stored(Stored::default())
                 }
                 Operation::Delete => {
-                    let was_there = matches!(transaction.notes.parts[part].change, Change::Put(_));
+                    let change = &transaction.notes.parts[part].change;
+                    let was_there =
+                        matches!(change, Change::Put(value) if !transaction.engine.is_deadline_reached(value.expires));
                     transaction.delete(key)?;
                     BatchResult::Deleted(was_there)
                 }

@@ -129,6 +129,7 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
     fn now(&mut self, part: usize) -> Result<Option<Now>, WriteError> {
         match self.notes.parts[part].change {
             Change::Remove => Ok(None),
+            Change::Put(Value { expires, .. }) if self.engine.is_deadline_reached(expires) => Ok(None),
             Change::Put(Value { bytes, expires, flags, .. }) => {
                 Ok(Some(Now { value: bytes.of(&self.notes.bytes).to_vec(), flags, expires, is_stored: false }))
             }

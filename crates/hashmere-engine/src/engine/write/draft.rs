@@ -48,6 +48,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
+    /// Whether what expires then has expired; `None`: it never does.
+    pub fn is_deadline_reached(&self, deadline: Option<u64>) -> bool {
+        deadline.is_some_and(|at| at <= self.host.now_ms())
+    }
+
     /// Refuses keys and values that this store cannot hold.
     #[inline(always)]
     pub fn admit(&self, key_len: u64, value_len: u64) -> Result<(), WriteError> {
