@@ -1,6 +1,7 @@
 //! Time, time limits, and what the machine has.
 
 use nix::time::{clock_gettime, ClockId};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -69,6 +70,17 @@ pub fn sampled(of: usize) -> impl FnMut() -> bool {
     move || {
         next += 1;
         next % of == 0
+    }
+}
+
+/// Sets a flag when it is dropped, also by a panic: for threads of a scope that go on until the flag is set. The scope
+/// waits for them, so without this a test that fails would hang, and not say why.
+#[derive(Debug)]
+pub struct SetOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

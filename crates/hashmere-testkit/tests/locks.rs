@@ -7,7 +7,7 @@
 use hashmere::{Options, Store};
 use hashmere_queue::{QueueError, RwLock, RwLockMode, Semaphore};
 use hashmere_testkit::forked::{fork, wait};
-use hashmere_testkit::limits::{times, Watchdog};
+use hashmere_testkit::limits::{times, SetOnDrop, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
@@ -186,6 +186,7 @@ fn neither_readers_nor_writers_starve() {
         let lock = RwLock::new(&store, b"lock").unwrap();
         let (done, got) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
+            let _end = SetOnDrop(&done);
             for _ in 0..3 {
                 scope.spawn(|| {
                     while !done.load(Ordering::Relaxed) {
@@ -203,7 +204,6 @@ fn neither_readers_nor_writers_starve() {
                 }
                 drop(lock.waiter(alone).wait(LONG).unwrap().expect("its turn comes"));
             }
-            done.store(true, Ordering::Relaxed);
         });
     }
 }

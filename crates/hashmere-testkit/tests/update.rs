@@ -5,7 +5,7 @@
 
 use hashmere::{Attributes, Change, Counter, Cursor, Expected, Filter, Key, Store, Ttl, Update, Updated, WriteError};
 use hashmere_engine::StoreHandle;
-use hashmere_testkit::limits::Watchdog;
+use hashmere_testkit::limits::{SetOnDrop, Watchdog};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::tiny;
 
@@ -193,6 +193,7 @@ fn one_that_is_beaten_again_and_again_comes_through() {
     let stop = std::sync::atomic::AtomicBool::new(false);
     let mut asked = 0u32;
     std::thread::scope(|scope| {
+        let _end = SetOnDrop(&stop);
         scope.spawn(|| {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 store.set(b"own", b"0").unwrap();
@@ -207,12 +208,8 @@ fn one_that_is_beaten_again_and_again_comes_through() {
                 {}
                 Update::Set(b"updated".into())
             });
-            if updated.is_err() {
-                stop.store(true, std::sync::atomic::Ordering::Relaxed);
-            }
             assert!(matches!(updated, Ok(Updated::Stored(_))), "{updated:?} after {asked}");
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     println!("20 updates, asked {asked} times");
 }

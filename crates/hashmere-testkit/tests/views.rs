@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Counter, Options, Ttl, WriteBatch};
-use hashmere_testkit::limits::{lasting, Watchdog};
+use hashmere_testkit::limits::{lasting, SetOnDrop, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -246,15 +246,8 @@ fn what_is_said_to_be_up_to_date_is() {
     let (begun, done, over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     store.set(b"key", &payload::encode_len(0, 100)).unwrap();
     let (mut said, mut denied) = (0u64, 0u64);
-    // Also when what it says is wrong.
-    struct End<'a>(&'a AtomicBool);
-    impl Drop for End<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     std::thread::scope(|scope| {
-        let _end = End(&over);
+        let _end = SetOnDrop(&over);
         scope.spawn(|| {
             let mut rng = Rng::from_seed(seed);
             for write in 1.. {

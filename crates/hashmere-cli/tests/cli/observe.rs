@@ -2,6 +2,7 @@
 
 use crate::support::Scratch;
 use hashmere::{Attributes, Options, Store, Ttl};
+use hashmere_testkit::limits::SetOnDrop;
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,15 +170,8 @@ fn hot_names_the_keys_that_are_used_most() {
         (&0.into(), &json("[]"), &json("[]"))
     );
     let done = AtomicBool::new(false);
-    // Also when this fails: the scope waits for its threads.
-    struct End<'a>(&'a AtomicBool);
-    impl Drop for End<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     std::thread::scope(|scope| {
-        let _end = End(&done);
+        let _end = SetOnDrop(&done);
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 for key in [&b"hot"[..], b"hot", b"hot", b"warm"] {

@@ -3,6 +3,7 @@
 
 use crate::support::{start_on, Scratch, PATIENCE};
 use hashmere::Options;
+use hashmere_testkit::limits::SetOnDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ fn killed_in_the_middle_of_traffic() {
     let store = Options::new().create(false).open(scratch.path().join("ns/memcached.mere")).unwrap();
     let (stop, local, acknowledged) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _end = SetOnDrop(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 let n = local.fetch_add(1, Ordering::Relaxed);
@@ -59,7 +61,6 @@ fn killed_in_the_middle_of_traffic() {
                 assert_eq!(String::from_utf8(answer).unwrap(), format!("VALUE s{n} 0 8\r\n{n:08}\r\nEND\r\n"));
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(acknowledged.into_inner() >= 250, "too little was done to show anything");
     drop(server);

@@ -6,7 +6,7 @@
 use crate::support::{start_at, Client, Port, Scratch, PATIENCE};
 use hashmere::{Options, Store};
 use hashmere_testkit::history::{assert_linearizable, Call, Operation, Reply, State};
-use hashmere_testkit::limits::now_ns;
+use hashmere_testkit::limits::{now_ns, SetOnDrop};
 use hashmere_testkit::register::{key_bytes, number, perform, value_bytes};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::roles::mix::Choice;
@@ -185,6 +185,7 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
     let (local, remote) = (AtomicU64::new(0), AtomicU64::new(0));
     let (stop, all, local, remote) = (&stop, &all, &local, &remote);
     std::thread::scope(|scope| {
+        let _end = SetOnDrop(stop);
         let keep = move |operations: Vec<Operation>| all.lock().unwrap().extend(operations);
         for worker in 0..2 {
             let (store, rng): (Store, Rng) = (store.clone(), Rng::from_seed(rng.word()));
@@ -219,7 +220,6 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
         while [local, remote].iter().any(|done| done.load(Ordering::Relaxed) <= 600) && now_ns() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let operations = std::mem::take(&mut *all.lock().unwrap());
     let of = |workers: std::ops::Range<u32>| operations.iter().filter(|o| workers.contains(&o.worker)).count();

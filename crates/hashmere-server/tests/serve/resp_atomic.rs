@@ -4,6 +4,7 @@
 use crate::resp::{serve, store_of, Redis};
 use crate::support::{start_on, Scratch};
 use hashmere::Update;
+use hashmere_testkit::limits::SetOnDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -106,6 +107,7 @@ fn a_killed_server_leaves_no_half_of_a_transaction() {
         let store = store_of_folder(&scratch);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
+            let _end = SetOnDrop(&stop);
             for _ in 0..2 {
                 let mut client = server.connect();
                 let stop = &stop;
@@ -127,7 +129,6 @@ fn a_killed_server_leaves_no_half_of_a_transaction() {
             }
             server.child.kill().unwrap();
             server.child.wait().unwrap();
-            stop.store(true, Ordering::Relaxed);
         });
         let items = store.get_many_snapshot(&["a", "b"]).unwrap();
         let numbers: Vec<i64> = items
