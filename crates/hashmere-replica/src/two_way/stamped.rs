@@ -66,20 +66,20 @@ impl StampedFeed {
                 Some(End { token, deletes: None }) if !self.sidecar.has_reached(&token)? => return Ok(None),
                 Some(End { token, deletes }) => self.read_deletes(token, deletes.unwrap_or(Cursor::START))?,
                 None => {
-                    // It is taken out when its stamp is known, so that an error loses nothing.
-                    let stamp = match self.feed.peek_within(timeout).at(&self.store)? {
+                    // It is taken out when all is known of it, so that an error loses nothing.
+                    let (stamp, is_lost) = match self.feed.peek_within(timeout).at(&self.store)? {
                         Some(Event::Read(change) | Event::Change(change)) => {
-                            stamp_of(&mut self.sidecar, self.site, change)?
+                            (stamp_of(&mut self.sidecar, self.site, change)?, is_lost(&self.store, change)?)
                         }
-                        Some(_) => Stamp::default(),
+                        Some(_) => (Stamp::default(), false),
                         // What comes from now on has not been looked at.
                         None => return Ok(None),
                     };
                     match self.feed.next_within(Duration::ZERO).at(&self.store)? {
                         Some(Event::Synced { token }) => self.end = Some(End { token, deletes: None }),
-                        Some(Event::Change(change)) => {
-                            let event = Event::Change(self.or_delete(change)?);
-                            return Ok(Some(Stamped { stamp, event }));
+                        Some(Event::Change(mut change)) if is_lost => {
+                            (change.operation, change.value) = (Operation::Delete, Value::Absent);
+                            return Ok(Some(Stamped { stamp, event: Event::Change(change) }));
                         }
                         event => return Ok(event.map(|event| Stamped { stamp, event })),
                     }
@@ -125,18 +125,6 @@ impl StampedFeed {
         self.feed.place()
     }
 
-    /// A write by a writer of this side whose value is lost because its key is gone: it was cleared, has expired or was
-    /// evicted. No later event has what the key became, so it comes as a delete: what it won against is not to stay at
-    /// the other site.
-    fn or_delete(&self, mut change: Change) -> Result<Change, ReplicaError> {
-        let is_lost = change.value == Value::Superseded && change.marks & APPLIED == 0;
-        let name = name_of(&change);
-        if is_lost && self.store.metadata(name.key()).at(&self.store)?.is_none() {
-            (change.operation, change.value) = (Operation::Delete, Value::Absent);
-        }
-        Ok(change)
-    }
-
     fn read_deletes(&mut self, token: Token, from: Cursor) -> Result<(), ReplicaError> {
         let (deletes, next) = self.sidecar.tombstones(from)?;
         for (name, stamp) in deletes {
@@ -154,6 +142,14 @@ impl StampedFeed {
         }
         Ok(())
     }
+}
+
+/// Whether it is a write by a writer of this side whose value is lost because its key is gone: it was cleared, has
+/// expired or was evicted. No later event has what the key became, so it comes as a delete: what it won against is not
+/// to stay at the other site.
+fn is_lost(store: &Store, change: &Change) -> Result<bool, ReplicaError> {
+    let has_no_value = change.value == Value::Superseded && change.marks & APPLIED == 0;
+    Ok(has_no_value && store.metadata(name_of(change).key()).at(store)?.is_none())
 }
 
 /// The stamp that the key had when this happened; the default one: a later event has it.
