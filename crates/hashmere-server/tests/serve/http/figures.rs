@@ -1,9 +1,11 @@
 //! What the dashboard asks for: figures, look-ups, the keys that take the room, the last lines of a log.
 
 use super::Http;
+use crate::support::PATIENCE;
 use hashmere::{Options, Store};
 use hashmere_log::{Level, Log, LogOptions, Sink};
 use serde_json::Value;
+use std::time::Instant;
 
 fn json(http: &Http, target: &str) -> Value {
     let reply = http.ask(&format!("GET {target}"), "", "");
@@ -74,7 +76,9 @@ fn look_ups_are_timed_and_are_no_reads_of_the_store() {
     assert_eq!(json(&http, "/api/stats")["lookups"], Value::Null);
     let store = store_of(&http);
     (0..500).for_each(|i| assert!(store.set(&format!("key:{i}"), b"value").is_ok()));
+    let deadline = Instant::now() + PATIENCE;
     let lookups = loop {
+        assert!(Instant::now() < deadline, "no look-up is timed");
         let stats = json(&http, "/api/stats");
         assert_eq!((&stats["store"]["hits"], &stats["store"]["misses"]), (&0.into(), &0.into()));
         if !stats["lookups"].is_null() {
