@@ -124,7 +124,11 @@ fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<
                 store.set(&text, &[text; 2].concat())?;
                 views.push(store.view(&text)?.filter(|view| view.is_zero_copy()).ok_or("a view is a copy")?);
             }
-            Box::new(move |_| Ok(views[draw() as usize % VIEWS].is_up_to_date()?))
+            Box::new(move |_| {
+                // As in `none`.
+                let text = black_box(eight_digits(draw()));
+                Ok(black_box(&text) == &text && views[usize::from(text[7]) % VIEWS].is_up_to_date()?)
+            })
         }
         // Of values that are copied, because they may be replaced in place.
         "view-short" => Box::new(move |_| {

@@ -6,6 +6,7 @@ use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
 use crate::types::{Address, Attributes, Metadata, Stored, Uid};
 use hashmere_format::hash::fingerprint;
+use hashmere_format::leaf::Slot;
 use hashmere_mem::Mem;
 use hashmere_os::fork;
 use std::ops::{Deref, DerefMut};
@@ -33,8 +34,9 @@ enum Bytes {
         offset: u64,
         len: usize,
         born: u64,
-        /// What was found under which root, when the pin held it.
-        found: Found,
+        /// Where it was found, under which root, when the pin held it.
+        slot_offset: u64,
+        slot: Slot,
         root: u64,
     },
     Owned {
@@ -65,7 +67,8 @@ impl View {
         meta: Metadata,
     ) -> View {
         let (offset, len, born) = (found.value(), meta.value_len as usize, fork::generation());
-        let bytes = Bytes::Pinned { shared: shared.clone(), engine, pin, offset, len, born, found: *found, root };
+        let (slot_offset, slot, shared) = (found.slot_offset, found.slot, shared.clone());
+        let bytes = Bytes::Pinned { shared, engine, pin, offset, len, born, slot_offset, slot, root };
         View { bytes, meta }
     }
 
@@ -90,11 +93,11 @@ impl View {
     /// See [`ReadError`].
     #[inline]
     pub fn is_up_to_date(&self) -> Result<bool, ReadError> {
-        if let Bytes::Pinned { engine, born, found, root, .. } = &self.bytes {
+        if let Bytes::Pinned { engine, born, slot_offset, slot, root, .. } = &self.bytes {
             // In a forked child the pin is the parent's, which may have let it go.
             if self.meta.expires_at_ms.is_none() && *born == fork::generation() {
                 // SAFETY: as in `deref`.
-                if unsafe { (**engine).leads_to(found, *root) } {
+                if unsafe { (**engine).leads_to(*slot_offset, *slot, *root) } {
                     return Ok(true);
                 }
             }
@@ -106,7 +109,14 @@ impl View {
     fn has_its_version(&self) -> Result<bool, ReadError> {
         let (shared, hash) = match &self.bytes {
             Bytes::Owned { shared, hash, .. } => (shared, *hash),
-            Bytes::Pinned { shared, found, .. } => (shared, shared.key_hash(found)),
+            // The record is as it was, with its key: its segment is held back. (But in a forked child, when the parent
+            // has let it go.)
+            Bytes::Pinned { shared, engine, slot, .. } => {
+                // SAFETY: as in `deref`.
+                let hash = unsafe { (**engine).hash_of_record(slot.offset()) };
+                let Some(hash) = hash else { return Ok(false) };
+                (shared, hash)
+            }
         };
         let at = Address { uid: self.meta.uid, fingerprint: Some(fingerprint(hash.hash)) };
         match shared.read_at(at, |found| Ok(found.version())) {

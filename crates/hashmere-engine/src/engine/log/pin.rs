@@ -3,7 +3,7 @@
 //! A pin word holds a segment (plus one) and how many views of this client hold it. A stopped client holds back
 //! its few segments, nothing else; a dead one is swept.
 
-use crate::engine::{Engine, Found};
+use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::RootWord;
@@ -25,8 +25,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// key its slot has another word: a cell, before a transaction; none, before a split opens the leaf that has the
     /// key now. What a clear does to the slots is unknown, so the root is looked at behind the slot.
     #[inline(always)]
-    pub(crate) fn leads_to(&self, found: &Found, root: u64) -> bool {
-        self.slot(found.slot_offset) == found.slot && self.root() == root
+    pub(crate) fn leads_to(&self, slot_offset: u64, slot: Slot, root: u64) -> bool {
+        self.slot(slot_offset) == slot && self.root() == root
     }
 
     /// Pins the segment that a slot points into, provided that it still does. `None`: it does not, or this client has

@@ -334,6 +334,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.supplied_hash(found.record, found.header)
     }
 
+    /// The hash of the key of a record that cannot change; `None`: there is none.
+    pub(crate) fn hash_of_record(&self, record: u64) -> Option<KeyHash> {
+        let header = self.header(record)?;
+        if let Some(hash) = self.supplied_hash(record, header) {
+            return Some(KeyHash { hash, is_supplied: true });
+        }
+        let mut key = Vec::new();
+        self.mem.append_to(record + header.key_at(), header.key_len as usize, &mut key);
+        Some(self.hash(&key))
+    }
+
     #[inline(always)]
     pub(in crate::engine) fn is_expired(&self, record: u64, header: RecordHeader) -> bool {
         match self.expiry(record, header) {

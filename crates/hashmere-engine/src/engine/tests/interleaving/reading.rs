@@ -103,7 +103,7 @@ fn ask_whether_a_view_is_up_to_date() {
         let look = || c.peek(b"a0", kh).map(|found| found.map(|meta| meta.version.0)).map_err(|e| e.to_string());
         let Showing::Pinned(found, pin, root) = c.show_key(b"a0", kh) else { return Ok(()) };
         let before = look();
-        let is_up_to_date = c.leads_to(&found, root);
+        let is_up_to_date = c.leads_to(found.slot_offset, found.slot, root);
         let after = look();
         c.unpin(pin);
         let looks = [before?, after?];
